@@ -53,7 +53,7 @@ def _describe_answers(operation: Table, common: list[Answer]) -> str:
 
 def _describe_query(operation: Table) -> list[str]:
     found = [one for one in operation.get("parameters", []) if one["in"] == "query"]
-    fields = {one["name"]: one["schema"] for one in found}
+    fields = {one["name"]: one["schema"] | {"description": one["description"]} for one in found}
     return [_table("parameter of the query", fields, [])] if fields else []
 
 
@@ -80,9 +80,10 @@ def _describe_objects(schemas: dict[str, Table]) -> Iterator[str]:
 
 def _table(heading: str, fields: dict[str, Table], required: list[str]) -> str:
     rows = [
-        f"| `{name}` | {_describe_type(field)} | {_default(name, field, required)} |" for name, field in fields.items()
+        f"| `{name}` | {field['description']} | {_describe_type(field)} | {_default(name, field, required)} |"
+        for name, field in fields.items()
     ]
-    return f"| {heading} | type | default |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    return f"| {heading} | meaning | type | default |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _default(name: str, field: Table, required: list[str]) -> str:

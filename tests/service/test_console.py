@@ -1,4 +1,4 @@
-"""The page: whole without JavaScript, live with it, deaf to what names try, closed without a key."""
+"""The console in a browser and out of it: whole without JavaScript, live with it, deaf to what names try."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
-from superarm.service.domain.history import MAX_STRETCHES, History, RunningMoments, difference, mean_interval
+from superarm.service.domain.history import MAX_STRETCHES, History
+from superarm.service.domain.lift import RunningMoments, difference, mean_interval
 from superarm.service.http.auth import make_key
 from superarm.service.server import open_store
 from tests.system_packages import chromium
@@ -50,13 +51,13 @@ def test_the_first_paint_needs_no_script(server):
     arms = decide(server, "first", 1.0, 0.5)
     reply = httpx.get(f"{server.url}/", params={"problem": "few", "try": ["a", "nobody"], "decision": "first"})
     assert reply.status_code == 200
-    for id in ("tiles", "rewards", "arms", "heat", "slate", "what-if", "feedback", "inspector"):
+    for id in ("tiles", "rewards", "arms", "heat", "slate", "what-if", "changes", "feedback", "inspector"):
         assert f'id="{id}"' in reply.text
     assert "complete" in reply.text
     assert all(arm in reply.text or arm == HOSTILE for arm in arms)
     assert HOSTILE not in reply.text
     assert "&lt;img src=x" in reply.text
-    assert "No arm is called" in reply.text
+    assert "Nothing is called nobody" in reply.text
     policy = reply.headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
     assert "unsafe" not in policy
@@ -71,34 +72,39 @@ def test_any_address_gives_a_page(server, query):
 
 
 def test_ten_thousand_arms_come_a_page_at_a_time(server):
-    reply = httpx.get(f"{server.url}/?problem=many&page=399&sort=number", timeout=30.0)
+    reply = httpx.get(f"{server.url}/?problem=many&page=499&sort=number", timeout=30.0)
     assert "ad-09999" in reply.text
     assert len(reply.content) < 100_000
     assert "ad-00042" in httpx.get(f"{server.url}/?problem=many&find=AD-00042", timeout=30.0).text
 
 
-def watched(browser: Browser, **options) -> tuple[Page, list[str]]:
+def watched(server: Server, browser: Browser, **options) -> tuple[Page, list[str]]:
+    """A page, and what should not happen on it: messages, errors, requests to other hosts."""
     page, said = browser.new_context(**options).new_page(), list[str]()
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda sent: sent.url.startswith((server.url, "data:")) or said.append(sent.url))
     return page, said
 
 
 @pytest.mark.needs("chromium")
 def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
-    page, said = watched(browser, color_scheme="dark", viewport={"width": 390, "height": 844})
+    page, said = watched(server, browser, color_scheme="dark", viewport={"width": 390, "height": 844})
     page.goto(f"{server.url}/?problem=few")
     page.locator("#pulse[data-state=live]").wait_for()
     count = page.locator("#feedback dd").first
     before = int(count.evaluate("e => e.firstChild.textContent"))
+    page.locator("#tiles summary").first.click()
     decide(server, "second", 0.0, 1.0)
-    expect(count).to_contain_text(f"{before + 1}decisions")
+    expect(count).to_contain_text(f"{before + 1} decisions")
+    expect(page.locator("#tiles details").first).to_have_attribute("open", "")  # what was opened stays open
     assert page.title() == "few · superarm"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("svg.chart.narrow").bounding_box()["height"] > 200
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
-    page.get_by_role("link", name="try b").click()
+    page.get_by_role("link", name="Try b", exact=True).click()
     page.wait_for_url("**try=b**")
-    assert "Worth" in page.locator("#what-if").inner_text()
+    assert "Together" in page.locator("#what-if").inner_text()
     page.select_option("#problem", "many")
     page.wait_for_url("**problem=many**")
     page.keyboard.press("n")
@@ -112,15 +118,15 @@ def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
     page.context.close()
 
 
-@pytest.mark.slow("a second page in a browser")
+@pytest.mark.slow("a browser; pages without scripts are read as text, too")
 @pytest.mark.needs("chromium")
 def test_without_javascript_forms_and_links_do_the_same(server, browser):
-    page, _ = watched(browser, java_script_enabled=False)
+    page, _ = watched(server, browser, java_script_enabled=False)
     decide(server, "third")
     page.goto(f"{server.url}/?problem=few")
     page.fill("#decision", "third")
     page.locator("#inspector button").click()
-    assert "pending" in page.locator("#inspector table").first.inner_text()
+    assert "awaited" in page.locator("#inspector table").first.inner_text()
     page.context.close()
 
 
@@ -171,7 +177,8 @@ def test_a_long_history_stays_short():
     history, total = History(), 0.0
     for n in np.random.default_rng(0).permutation(1_000):  # they finish in any order
         asked = Asked(0, "p", "", "", int(n), (0,), 1, 1, policy_action=(1,) if n == 3 else None)
-        history.moments_of(open_record(asked))[0].add(float(n))
+        record = open_record(asked)
+        history.places_of(record)[0].side(record).add(float(n))
         total += n
     assert len(history.stretches) <= MAX_STRETCHES
     assert history.length == 8

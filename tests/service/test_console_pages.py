@@ -1,10 +1,12 @@
-"""The pages of the console: problems side by side, versions, an arm, decisions, exports, and what is public."""
+"""What the pages of the console show: tiles, curves, versions, an arm, decisions, exports; and what is public."""
 
 import asyncio
 import csv
+import html
 import io
 import itertools
 import re
+import shlex
 import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -12,10 +14,10 @@ from types import SimpleNamespace
 import pytest
 
 from superarm.service.application import application
-from superarm.service.console import routes, svg
-from superarm.service.console.feedback import find_faults
-from superarm.service.console.times import DAY_MS, TimeRange
-from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch, mean_interval
+from superarm.service.console import charts, routes, verdicts
+from superarm.service.console.address import DAY_MS, TimeRange
+from superarm.service.console.verdicts import find_faults
+from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
@@ -23,9 +25,12 @@ from superarm.service.runtime import coordinator
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
+from .memory_store import MemoryStore
 
 HOSTILE = "=<b>1"
-SPEC = {"arms": ["a", "b", HOSTILE], "items": ["x", "y"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+WORDS = {"arm": "product", "item": "segment", "outcome": "click", "decision": "view", "slate": "page", "unit": "€"}
+SETTINGS = {"policy": {"name": "bc_ucb"}, "words": WORDS}
+SPEC = {"arms": ["a", "b", HOSTILE], "items": ["x", "y"], "k": 1, "settings": SETTINGS}
 DAYS = 12
 
 
@@ -79,16 +84,34 @@ def section(text: str, id: str) -> str:
     return text.partition(f'id="{id}"')[2].partition("</section>")[0]
 
 
+def plain(markup: str) -> str:
+    return re.sub(r"\s+", " ", re.sub("<.*?>", "", markup)).strip()
+
+
 def cells(text: str, id: str) -> list[list[str]]:
     """The rows of the table in a section, without markup."""
-    rows = re.findall(r"<tr>(.*?)</tr>", section(text, id), re.S)
-    return [[re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows]
+    rows = re.findall(r"<tr.*?>(.*?)</tr>", section(text, id), re.S)
+    return [[plain(cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows]
+
+
+def test_the_busiest_problem_opens_and_speaks_the_words_of_its_owner(told):
+    """None of the library's words stands on the first screen of a shop."""
+    (page,) = look(told, "/")
+    assert "<h1>p</h1>" in page
+    first = plain(section(page, "tiles") + section(page, "rewards") + section(page, "slate"))
+    for ours in ("arm", "item", "pull", "certificate", "decision", "one look", "round", "policy", "regret"):
+        assert not re.search(rf"\b{ours}s?\b", first), ours
+    assert "2.00 €" in first
+    assert "per view" in first
+    assert [plain(h) for h in re.findall("<h2>(.*?)</h2>", page)][-7:-4] == [
+        "Products (3)", "The last page that superarm chose", "Which product for which segment"
+    ]  # fmt: skip
 
 
 def test_problems_stand_side_by_side(told):
     (page,) = look(told, "/problems")
     rows = {row[0]: row for row in cells(page, "problems")[1:]}
-    assert rows["p"][2:6] == ["2 ± 0", "12", "0", "3"]
+    assert rows["p"][2:6] == ["2.00 ± 0 €", "12", "0", "3"]
     assert rows["q"][2:6] == ["–", "0", "0", "3"]
     assert (rows["p"][7], rows["q"][7]) == ("too early", "too early")  # twelve decisions, and none
 
@@ -98,7 +121,7 @@ def test_versions_show_what_changed_and_what_they_earned(told):
     current, first = cells(page, "versions")[1:]
     assert (current[0], current[1][:10], current[3]) == ("2 current", day(DAYS // 2 - 1), "explore: 0.0 → 0.5")
     assert (first[0], first[1][:10], first[3]) == ("1", day(DAYS), "created")
-    assert (current[4:], first[4:]) == (["6", "2 ± 0", "–"], ["6", "0 ± 0", "+2 ± 0"])
+    assert (current[4:7], first[4:7]) == (["6", "2.00 ± 0", "–"], ["6", "0 ± 0", "+2.00 ± 0"])
 
 
 def test_an_arm_has_a_history_with_dates(told):
@@ -123,39 +146,45 @@ def test_decisions_are_searched_and_exported(told):
     )
     found = [[row[0] for row in cells(page, "decisions")[1:]] for page in pages[:3]]
     assert found == [[f"d{n}" for n in range(11, -1, -1)], ["d5", "d3", "d1"], ["d10", "d9"]]
-    assert "unknown &#x27;nobody&#x27;" in pages[3]
-    assert "No decision fits" in pages[4]
+    assert "unknown &#39;nobody&#39;" in pages[3]
+    assert "No view fits" in pages[4]
     rows = list(csv.DictReader(io.StringIO(pages[5])))
-    assert [row["decision"] for row in rows] == [f"d{n}" for n in range(5, -1, -1)]
-    assert {row["values"] for row in rows} == {"0 0"}
+    assert [row["view"] for row in rows] == [f"d{n}" for n in range(5, -1, -1)]
+    assert {row["clicks"] for row in rows} == {"0 0"}
 
 
 def test_tables_are_exported_without_formulas(told):
     arms, rewards = look(told, "/export/arms.csv?problem=p", "/export/rewards.csv?problem=p")
     rows = list(csv.reader(io.StringIO(arms)))
-    assert rows[0] == ["arm", "retired", "pulls", "pending", "mean of x", "mean of y"]
+    assert rows[0] == ["product", "retired", "observed", "awaiting feedback", "mean of x", "mean of y"]
     assert rows[1:] == [
         ["a", "False", "6", "0", "0.0", "0.0"],
         ["b", "False", "0", "0", "", ""],
         [f"'{HOSTILE}", "False", "6", "0", "1.0", "1.0"],
     ]
     curve = list(csv.DictReader(io.StringIO(rewards)))
-    assert sum(int(row["finished"]) for row in curve) == DAYS
-    assert [row["mean reward"] for row in curve] == ["0.0"] * 6 + ["2.0"] * 6
+    total = [row for row in curve if not row["segment"]]
+    assert sum(int(row["views"]) for row in total) == DAYS
+    assert [row["mean reward (€)"] for row in total] == ["0.0"] * 6 + ["2.0"] * 6
+    assert [row["mean reward (€)"] for row in curve if row["segment"] == "y"] == ["0.0"] * 6 + ["1.0"] * 6
 
 
-def test_the_curve_has_dates_and_a_range(told):
-    whole, part, none = look(
+def test_the_curve_has_dates_and_a_range_and_segments(told):
+    whole, part, none, segment = look(
         told,
         "/?problem=p",
         f"/?problem=p&since={day(2)}&until={day(0)}",
         "/?problem=p&since=2001-01-01&until=2001-01-02",
+        "/?problem=p&item=y",
     )
     first = datetime.fromtimestamp(time.time() - 86_400 * (DAYS - 1), UTC)
-    assert f"{first.day} {first:%b %Y}" in section(whole, "rewards")
-    assert "of 12 finished decisions" in section(whole, "rewards")
-    assert "of 3 finished decisions" in section(part, "rewards")
-    assert "No decision was made between these dates" in section(none, "rewards")
+    assert f">{first.day} {first:%b %Y}</text>" in section(whole, "rewards")
+    assert section(whole, "rewards").count('class="tick start"') == 2  # one picture for each kind of screen
+    assert f">{first.day} {first:%b %Y}</text>" not in section(part, "rewards")
+    assert "No view was made between these dates" in section(none, "rewards")
+    assert "Reward per view from y" in plain(section(segment, "rewards"))
+    assert "1.00 €" in plain(section(segment, "tiles"))
+    assert cells(segment, "arms")[1][:2] == [HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), "1.00"]
 
 
 def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkeypatch):
@@ -166,12 +195,11 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
     store.put_key(row)
     store.close()
     open_to_all = {"public_console": "default"}
-    page, problems, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
+    page, _, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
     assert "This page is public" in page
-    assert "Estimated means" in page
-    for hidden in ("d1", "Export", "Evaluate", "Versions", 'id="inspector"', 'id="warnings"', "Remedy"):
+    assert "Worth alone" in page
+    for hidden in ("d1", "Export", "Versions", 'id="inspector"', 'id="warnings"', 'action="change"'):
         assert hidden not in page, hidden
-    assert "front" not in problems
     assert "Give one with the scope" in login
     closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a"]
     for refused in look(path, *closed, status=403, **open_to_all):
@@ -190,7 +218,7 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
 
 def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
     (unknown,) = look(told, "/?problem=nowhere", status=404)
-    assert "Problem &#x27;nowhere&#x27; does not exist." in unknown
+    assert "Problem &#39;nowhere&#39; does not exist." in unknown
     assert '<a href="problems">All problems</a>' in unknown
     first, all_problems = look(tmp_path / "empty.db", "/", "/problems")
     assert first == all_problems
@@ -199,68 +227,204 @@ def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
         assert "There is no problem yet." in page
 
 
-def test_stretches_are_joined_until_most_of_them_have_seen_every_item():
-    stretches = []
+OWN = {"sec-fetch-site": "same-origin"}
+
+
+def test_changes_from_the_page_are_those_of_the_interface_with_an_audit_entry(tmp_path):
+    """By whoever has the key for it, and from the console's own pages only."""
+    store = Sqlite(tmp_path / "log.db")
+    (admin, row), (reader, other) = make_key("shop", ("admin",)), make_key("shop", ("read",))
+    store.put_key(row)
+    store.put_key(other)
+    spec = {**SPEC, "settings": {**SETTINGS, "control_slate": ["b"]}}
+
+    async def post(http, key=admin, headers=OWN, problem="p", **form):
+        cookie = {"cookie": f"superarm_key={key}"}
+        return await http.post("/change", data={"problem": problem, **form}, headers={**cookie, **headers})
+
+    async def scenario() -> None:
+        async with serving(application(store)) as http:
+            http.headers["authorization"] = f"Bearer {admin}"
+            (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+
+            async def settings():
+                return (await http.get("/v1/problems/p")).json()["settings"]
+
+            async def retired():
+                return [row["arm"] for row in (await http.get("/v1/problems/p/arms")).json()["arms"] if row["retired"]]
+
+            done = await post(http, change="retire", arm=HOSTILE, place="arms", query="problem=p&sort=number")
+            assert (done.status_code, done.headers["location"]) == (303, "./?problem=p&sort=number#arms")
+            assert await retired() == [HOSTILE]
+            assert (await post(http, change="restore", arm=HOSTILE)).status_code == 303
+            assert await retired() == []
+            assert (await post(http, change="control", share="12.5")).status_code == 303
+            assert (await settings())["control"] == 0.125
+            assert (await post(http, change="pause")).status_code == 303
+            assert (await settings())["control"] == 1.0
+            page = (await http.get("/?problem=p", headers={"cookie": f"superarm_key={admin}"})).text
+            assert "Resume" in section(page, "changes")
+            assert (await post(http, change="resume")).status_code == 303
+            assert (await settings())["control"] == 0.125
+            back = await post(http, change="back", version="1", place="versions")
+            assert (back.status_code, back.headers["location"]) == (303, "versions?problem=p")
+            assert (await settings())["control"] == 0.0
+            entries = (await http.get("/v1/audit?problem=p")).json()["entries"]
+            assert [entry["what"] for entry in entries] == ["settings"] * 4 + ["arms", "arms", "created"]
+            assert {entry["by"] for entry in entries} == {row.id}
+
+            refused = {
+                403: [post(http, key=reader, change="pause"), post(http, headers={}, change="pause"),
+                      post(http, headers={"sec-fetch-site": "cross-site"}, change="pause"),
+                      post(http, headers={"origin": "http://evil.example"}, change="pause")],
+                401: [post(http, key="", change="pause"), post(http, key="sa_0_x", change="pause")],
+                404: [post(http, change="retire", arm="nobody"), post(http, problem="q", change="pause"),
+                      post(http, change="back", version="99")],
+                422: [post(http, change="control", share="101"), post(http, change="control", share="nan"),
+                      post(http, change="odd"), post(http, change="back", version="x")],
+            }  # fmt: skip
+            for status, calls in refused.items():
+                assert [(await call).status_code for call in calls] == [status] * len(calls)
+            place = await post(http, change="resume", place="x\r\nset-cookie: a=b", query="a=\r\nb: c")
+            assert "\n" not in place.headers["location"]
+            assert "set-cookie" not in place.headers
+            assert (await http.get("/v1/audit?problem=p")).json()["total"] == 7
+            looked = (await http.get("/?problem=p", headers={"cookie": f"superarm_key={reader}"})).text
+            assert 'action="change"' not in looked
+
+    asyncio.run(scenario())
+
+
+def test_points_are_joined_until_most_of_them_have_seen_every_item():
+    history = History()
     for n in range(96):
-        stretches.append(Stretch(at=n))
-        stretches[-1].policy.add_items({n // 3 % 2: 1.0})
-    apart, k = svg.merge_stretches(stretches)
-    assert (len(apart), k) == (48, 2)
-    joined, k = svg.merge_stretches(stretches, frozenset((0, 1)))
-    assert (len(joined), k) == (24, 4)
-    assert all(mean_interval(stretch.policy, frozenset((0, 1))) for stretch in joined)
-    never, _ = svg.merge_stretches(stretches, frozenset((0, 1, 2)))
-    assert len(never) == 6
+        history.stretches.append(Stretch(at=n + 1))
+        history.stretches[-1].policy.add_items({n // 3 % 2: 1.0})
+
+    def known(*needed: int) -> tuple[int, int]:
+        points = charts.reward_points(history, frozenset(needed))["policy"]
+        return len(points), sum(point.value is not None for point in points)
+
+    assert known() == (48, 48)
+    assert known(0, 1) == (24, 24)
+    assert known(0, 1, 2) == (6, 0)
+    assert len(charts.reward_points(history, frozenset(), 1)["policy"]) <= 48
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 48])
-def test_dates_on_an_axis_do_not_overlap(n):
-    stretches = [Stretch(at=1_772_323_200_000 + 60_000 * m) for m in range(n)]
-    for stretch in stretches:
-        stretch.policy.add(1.0)
-    labels = re.findall(r'x="([0-9.]+)" y="214" class="tick (start|middle|end)"', svg.rewards(stretches, 1))
-    assert len(labels) >= min(n, 2)
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}
-    left = [float(x) - svg.LABEL_WIDTH * shift[anchor] for x, anchor in labels]
-    assert all(b - a >= svg.LABEL_WIDTH for a, b in itertools.pairwise(left))
+def test_the_axis_is_time():
+    hour = 3_600_000
+    early, late = ([charts.Point(at * hour, 1.0), charts.Point(4 * hour, 2.0)] for at in (0.0, 3.0))
+    for chart in charts.draw([("policy", [*early[:1], *late])]):
+        (path,) = [path for kind, path, _ in chart["lines"] if kind.startswith("curve")]
+        x = [float(one.split()[0]) for one in path[1:].split("L")]
+        assert (x[1] - x[0]) / (x[2] - x[0]) == pytest.approx(0.75, abs=0.01)
+        dates = [place for place, _, _ in chart["dates"]]
+        assert min(b - a for a, b in itertools.pairwise(dates)) > 100  # no label touches the next
+    assert charts.draw([("policy", [charts.Point(5, None)])]) == []
 
 
 def state(**counts) -> ProblemState:
-    settings = SimpleNamespace(window_s=counts.pop("window_s", 60.0), max_pending=100)
-    return SimpleNamespace(decisions=counts.pop("decisions", 100), settings=settings, history=History(**counts))
+    settings = SimpleNamespace(window_s=counts.pop("window_s", 60.0), max_pending=100, explore=0.0)
+    words = SimpleNamespace(many=lambda part: f"{part}s", one=lambda part: part)
+    decisions = counts.pop("decisions", 100)
+    return SimpleNamespace(decisions=decisions, settings=settings, history=History(**counts), words=words)
 
 
 @pytest.mark.parametrize(
-    ("counts", "pending", "words"),
+    ("counts", "pending", "names", "word"),
     [
-        ({"complete": 100}, 0, []),
-        ({"complete": 5, "expired": 5}, 0, []),
-        ({"complete": 40, "expired": 60, "late": 50}, 0, ["later than the window of 1 minute"]),
-        ({"complete": 40, "expired": 60}, 0, ["Feedback is not sent"]),
-        ({}, 50, ["None of 100 decisions has finished"]),
-        ({"complete": 100, "conflicting": 1}, 0, ["amend: true"]),
-        ({"complete": 100, "repeated": 30}, 0, ["equal feedback counts once"]),
-        ({"complete": 100, "window_s": None}, 80, ["Set window_s"]),
-        ({"complete": 100, "late": 1}, 80, ["It came after the window", "raise max_pending"]),
+        ({"complete": 100}, 0, [], "Yes"),
+        ({"complete": 5, "expired": 5}, 0, [], "Yes"),
+        ({"complete": 5, "expired": 95, "filled": 95}, 0, [], "Yes"),  # silence is an answer
+        ({"complete": 40, "expired": 60, "late": 50}, 0, ["slow"], "Starved"),
+        ({"complete": 40, "expired": 60}, 0, ["silent"], "Starved"),
+        ({"complete": 80, "expired": 20}, 0, ["silent"], "Yes"),
+        ({}, 50, ["nothing"], "Waiting"),
+        ({"complete": 100, "conflicting": 1}, 0, ["conflicting"], "Yes"),
+        ({"complete": 100, "repeated": 30}, 0, ["repeated"], "Yes"),
+        ({"complete": 100, "window_s": None}, 80, ["endless"], "Yes"),
+        ({"complete": 100, "late": 1}, 100, ["late", "full"], "Full"),
     ],
 )
-def test_what_is_wrong_with_feedback_has_a_reason_and_a_remedy(counts, pending, words):
+def test_what_is_wrong_with_feedback_is_found_and_nothing_else(counts, pending, names, word):
     found = find_faults(state(**counts), pending)
-    assert len(found) == len(words)
-    for one, word in zip(found, words, strict=True):
-        assert word in f"{one.seen} {one.reason} {one.remedy}"
+    assert [one.name for one in found] == names
+    health = verdicts.Health("ok", "", 0, pending, "")
+    assert verdicts.judge_health(state(**counts), health).word == word
+
+
+@pytest.mark.parametrize(
+    ("shortfall", "growth", "word", "line"),
+    [
+        (0.03, 1.0, "Within 3 %", "this page is within 3 % of the best, sure to 95 %"),
+        (0.6, 13.0, "Not yet", "about 12,000 more views"),
+        (0.6, float("inf"), None, ""),
+        (float("inf"), 1e9, None, ""),
+    ],
+)
+def test_convergence_is_a_sentence_or_not_there(shortfall, growth, word, line):
+    words = SimpleNamespace(one=lambda part: {"slate": "page"}[part], many=lambda part: "views")
+    learner = SimpleNamespace(
+        words=words, arms=SimpleNamespace(all=["a"]), asked=1_000, learner=SimpleNamespace(rounds=1)
+    )
+    found = SimpleNamespace(
+        value=1.0, shortfall=shortfall, growth=growth, slate=(0,), delta=0.05, certified=shortfall < 0.05
+    )
+    tile = verdicts.judge_convergence(learner, found)
+    assert (None if tile is None else tile.word, "" if tile is None else tile.line) == (word, line)
+    assert verdicts.judge_convergence(learner, "contexts") is verdicts.judge_convergence(learner, None) is None
 
 
 def test_the_rewards_of_so_many_versions_are_kept():
     history = History()
     for version in range(1, MAX_KEPT_VERSIONS + 11):
         asked = SimpleNamespace(version=version, at=version, policy_action=None, t=version)
-        history.moments_of(SimpleNamespace(asked=asked))[1].add(1.0)
+        record = SimpleNamespace(asked=asked)
+        history.places_of(record)[1].side(record).add(1.0)
     assert sorted(history.versions) == list(range(11, MAX_KEPT_VERSIONS + 11))
 
 
 def test_a_range_of_days_has_both_ends():
-    one = TimeRange("2026-03-01", "2026-03-01")
-    assert one.end - one.start == DAY_MS
-    assert one.holds(one.start)
-    assert not one.holds(one.end)
+    one, noon = TimeRange("2026-03-01", "2026-03-02"), 1_772_323_200_000 + DAY_MS // 2
+    assert [one.holds(noon + n * DAY_MS) for n in (-1, 0, 1, 2)] == [False, True, True, False]
+    assert TimeRange("", "2026-03-01").holds(0)
+    assert one.query == {"since": "2026-03-01", "until": "2026-03-02T23:59:59.999Z"}
+
+
+EXAMPLE = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
+ASKED = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
+
+
+def test_every_command_of_the_reference_works():
+    """Each on a service of its own that has the problem and the decision of the examples."""
+
+    async def run(words: list[str]) -> int:
+        options = dict(zip(words[1::2], words[2::2], strict=False))
+        body = options.get("--json", options.get("--data-binary"))
+        method = options.get("-X", "POST" if body else "GET")
+        media = {"content-type": options.get("-H", "application/json").removeprefix("content-type: ")}
+        async with serving(application(MemoryStore())) as http:
+            if method != "PUT" or not words[-1].endswith("/ads"):
+                (await http.put("/v1/problems/ads", json=EXAMPLE)).raise_for_status()
+                if "/decisions" not in words[-1] or "visit-1" in words[-1]:
+                    (await http.post("/v1/problems/ads/decisions", json=ASKED)).raise_for_status()
+            url = words[-1].replace("localhost:8000", "http://localhost")
+            return (await http.request(method, url, content=body, headers=media)).status_code
+
+    async def trial() -> None:
+        async with serving(application(MemoryStore())) as http:
+            text = (await http.get("/docs")).text
+            described = (await http.get("/openapi.json")).json()
+        found = [shlex.split(html.unescape(one)) for one in re.findall("<pre>(curl.*?)</pre>", text, re.S)]
+        assert len(found) == sum(len(methods) for methods in described["paths"].values())
+        statuses = {" ".join(words): await run(words) for words in found}
+        assert {command: status for command, status in statuses.items() if status not in (200, 201)} == {}
+        for name, schema in described["components"]["schemas"].items():
+            for field, one in schema.get("properties", {}).items():
+                assert one["description"], f"{name}.{field}"
+                assert html.unescape(plain(text)).count(one["description"].replace("`", "")), f"{name}.{field}"
+        for methods in described["paths"].values():
+            for operation in methods.values():
+                assert all(one["description"] for one in operation.get("parameters", ()))
+
+    asyncio.run(trial())

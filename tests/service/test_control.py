@@ -8,8 +8,8 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.domain.events import Asked, Guarded
-from superarm.service.domain.history import LiftSums, check_guard, largest_reward, measure_lift
 from superarm.service.domain.ledger import fold
+from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.slate import is_control
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
@@ -180,8 +180,8 @@ def test_the_guardrail_lets_a_proven_policy_play():
 def test_no_slate_is_worth_more_than_the_largest_reward(reward, most):
     problem = sa.Problem(4, 2, reward, sa.Subsets(2), [2.0, 1.0])
     value = problem.value(np.ones(8), np.array([0, 3]))
-    assert largest_reward(problem) == pytest.approx(most if most is not None else value)
-    assert largest_reward(problem) >= value - 1e-12
+    assert sum(largest_rewards(problem)) == pytest.approx(most if most is not None else value)
+    assert sum(largest_rewards(problem)) >= value - 1e-12
 
 
 def test_the_client_and_the_export_tell_the_groups(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.console.numbers import judge_learning, weighty_items
-from superarm.service.domain.history import RunningMoments, join_moments, mean_interval
+from superarm.service.console.verdicts import judge_learning
+from superarm.service.domain.lift import RunningMoments, check_guard, join_moments, mean_interval
 from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
@@ -135,8 +135,8 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         for _ in range(12):
             slates += await visit(http, rng, 100, named=True)
         learner = coordinator.ledger.problems["default", "p"]
-        learner.history.flush(learner.problem)
-        found = mean_interval(join_moments([s.policy for s in learner.history.stretches]), weighty_items(learner))
+        learner.flush()
+        found = mean_interval(join_moments([s.policy for s in learner.history.stretches]), learner.weighty_items)
         truth = np.mean([reward(slate) for slate in slates])
         assert found.reach < 0.2
         assert abs(found.value - truth) < 4.0 * found.reach / 1.96
@@ -145,7 +145,7 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         errors = np.abs(tally.total / np.maximum(seen, 1.0) - TRUTH.T[None])
         assert (errors < 4.0 * np.sqrt(0.25 / np.maximum(seen, 1.0))).all()
         assert learner.history.complete == 1200
-        verdict = judge_learning(learner.history, weighty_items(learner))
+        verdict = judge_learning(learner)
         assert verdict.word in ("Yes", "Unclear")
         page = (await http.get("/")).text
         assert "Too early" not in page
@@ -154,24 +154,74 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
     during(trial)
 
 
+async def end_windows(coordinator) -> None:
+    for key in list(coordinator.ledger.pending):
+        coordinator.deadlines.retry(key, 0.0)
+    for _ in range(400):
+        if not coordinator.ledger.pending:
+            return
+        await asyncio.sleep(0.01)
+
+
 def test_filling_what_was_never_asked_for_is_warned_of():
     rng = np.random.default_rng(0)
 
     async def trial(http, coordinator) -> None:
-        created = (await http.get("/v1/problems/p")).json()["warnings"]
-        assert any("name them in `items`" in warning for warning in created)
         await visit(http, rng, 40, named=False)
-        for key in list(coordinator.ledger.pending):
-            coordinator.deadlines.retry(key, 0.0)
-        for _ in range(400):
-            if not coordinator.ledger.pending:
-                break
-            await asyncio.sleep(0.01)
+        await end_windows(coordinator)
         warnings = (await http.get("/v1/problems/p")).json()["warnings"]
-        assert any("40 were told in part and filled" in warning for warning in warnings), warnings
-        assert "were told in part and filled" in (await http.get("/")).text
+        assert any("40 were told of some items only" in warning for warning in warnings), warnings
+        assert "were told of some items only" in (await http.get("/")).text
 
     during(trial, at_window_end=0.0)
+
+
+@pytest.mark.parametrize("fill", ["ignore", 0.0])
+def test_a_shop_that_sends_clicks_alone_is_told_what_is_wrong_and_nothing_else(fill):
+    """Silence counts as 0 at the end of the window: that is right. Where silence is ignored, every estimate is 1."""
+    rng = np.random.default_rng(0)
+
+    async def trial(http, coordinator) -> None:
+        for n in range(60):
+            i = int(rng.integers(3))
+            made = await ask(http, id=f"d{n}", items=[ITEMS[i]])
+            clicks = [arm for arm, j in zip(made["arms"], made["action"], strict=True) if rng.random() < TRUTH[j, i]]
+            if clicks:
+                await tell(http, f"d{n}", feedback=[{"arm": arm, "value": 1.0} for arm in clicks])
+        await end_windows(coordinator)
+        warnings, page = (await http.get("/v1/problems/p")).json()["warnings"], (await http.get("/")).text
+        if fill == 0.0:
+            assert warnings == []
+            assert "Starved" not in page
+        else:
+            assert any("every outcome that was told is 1" in warning for warning in warnings), warnings
+            assert not any("ignore" in warning for warning in warnings)
+
+    during(trial, at_window_end=fill)
+
+
+def test_policy_and_control_are_compared_by_visitors_of_one_segment_each():
+    """In total and segment by segment; the guardrail sees the same evidence."""
+    rng = np.random.default_rng(5)
+
+    async def trial(http, coordinator) -> None:
+        for _ in range(20):
+            await visit(http, rng, 100, named=True)
+        lift = (await http.get("/v1/problems/p/lift")).json()
+        parts = [(await http.get(f"/v1/problems/p/lift?item={item}")).json() for item in ITEMS]
+        assert lift["left_out"] == 0
+        assert lift["policy"]["decisions"] + lift["control"]["decisions"] == 2000
+        assert lift["difference"]["value"] == pytest.approx(sum(part["difference"]["value"] for part in parts))
+        assert lift["policy"]["mean"]["value"] == pytest.approx(sum(part["policy"]["mean"]["value"] for part in parts))
+        control = lift["control"]["mean"]
+        assert control["low"] < reward([3, 2]) < control["high"]
+        assert (lift["verdict"], parts[0]["verdict"]) == ("open", "better")
+        assert (await http.get("/v1/problems/p/lift?item=nothing")).status_code == 422
+        assert lift["difference"]["low"] < 0.0 < parts[0]["difference"]["low"]
+        guard = check_guard(coordinator.ledger.problems["default", "p"].history.lift, 0.1, 1)
+        assert guard.earned > 0.0
+
+    during(trial, control=0.3, control_slate=["d", "c"])
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,13 @@ The proof is in ``docs/theory/offline.md``.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+
+from superarm.core.arrays import Floats
 
 _GRID = 0.9 * 0.5 ** (np.arange(40) / 2.0)
 """From 0.9 down to 1.2e-6: what suits sums of a few rewards, and of some 10^12."""
@@ -49,38 +52,60 @@ class MeanBounds(NamedTuple):
     high: float
 
 
-def sum_radius(spread: float, delta: float) -> float:
-    """How far the sum of rewards in [0, 1] may be above that of their means; see the module's formula.
+class Stratum(NamedTuple):
+    """A part of a mean over strata: rewards between 0 and ``scale``, whose mean counts ``share`` times."""
 
-    >>> round(sum_radius(100.0, 0.05), 1)
-    38.3
+    sums: BoundedSums
+    scale: float
+    share: float = 1.0
+
+
+_MULTIPLIERS = 2.0 ** (np.arange(-8, 9) / 4.0)
+_HALVINGS = 40
+
+
+def strata_radius(strata: Sequence[Stratum], delta: float) -> float:
+    r"""How far a sum of means over strata may be above the sum of their conditional means, at all times.
+
+    Every reward belongs to one stratum i, known before the reward. The product over strata of the module's mixtures is
+    a supermartingale, too, so that with :math:`f_i` the logarithm of the mixture of stratum i and
+    :math:`c_i` = share × scale / n,
+
+    .. math:: \sum_i c_i S_i \le \frac1\nu\Big(\log\frac1\delta + \sum_i \max_x \{\nu c_i x - f_i(x)\}\Big)
+              \quad\text{for all } \nu > 0
+
+    with probability 1 - ``delta``; the least of these bounds over a grid of :math:`\nu` is returned.
+
+    >>> sums = BoundedSums(400, 200.0, 100.0)
+    >>> one, four = (strata_radius([Stratum(sums, 1.0, 1 / m)] * m, 0.05) for m in (1, 4))
+    >>> round(one, 3), round(four, 3)
+    (0.096, 0.063)
     """
-    low, high = 0.0, 1.0
-    while _log_mixture(high, spread) < -math.log(delta):
-        low, high = high, 2.0 * high
-    for _ in range(60):
+    parts = [(sums.n, sums.spread / scale**2, share * scale / sums.n) for sums, scale, share in strata]
+    n, spread, coefficient = np.array(parts, float).T
+    budget = -math.log(delta)
+    guess = math.sqrt(2.0 * (budget + 3.0) / float(coefficient**2 @ (spread + 1.0)))
+    slope = (guess * _MULTIPLIERS)[:, None] * coefficient
+    low, high = -np.broadcast_to(n, slope.shape), np.broadcast_to(n, slope.shape)
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _log_mixture(middle, spread) < -math.log(delta) else (low, middle)
-    return high
+        rising = _mixtures(middle, spread)[1] < slope
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    best = (slope * low - _mixtures(low, spread)[0]).sum(1)
+    return float(((budget + best) / (guess * _MULTIPLIERS)).min())
 
 
-def _log_mixture(excess: float, spread: float) -> float:
-    exponents = _GRID * excess - _PSI * spread
-    most = exponents.max()
-    return float(most + math.log(np.exp(exponents - most).mean()))
+def _mixtures(excess: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """The logarithm of the mixture and its derivative in ``excess``, element by element."""
+    exponents = _GRID * excess[..., None] - (_PSI * spread[:, None])
+    most = exponents.max(-1, keepdims=True)
+    weights = np.exp(exponents - most)
+    return most[..., 0] + np.log(weights.mean(-1)), weights @ _GRID / weights.sum(-1)
 
 
-def bound_mean(sums: BoundedSums, scale: float, delta: float = 0.05) -> MeanBounds:
-    """The mean of rewards between 0 and ``scale``; both ends hold at all times with probability 1 - ``delta``.
-
-    >>> sums = BoundedSums()
-    >>> for n in range(1000):
-    ...     sums.add(float(n % 2), 1.0)
-    >>> [round(end, 2) for end in bound_mean(sums, 1.0)]
-    [0.5, 0.44, 0.56]
-    """
-    if not sums.n:
-        return MeanBounds(0.5 * scale, 0.0, scale)
-    mean = sums.total / sums.n
-    reach = scale * sum_radius(sums.spread / scale**2, 0.5 * delta) / sums.n
-    return MeanBounds(mean, max(0.0, mean - reach), min(scale, mean + reach))
+def bound_strata(strata: Sequence[Stratum], delta: float = 0.05) -> MeanBounds:
+    """The sum of means over strata; both ends hold at all times with probability 1 - ``delta``."""
+    mean = sum(share * sums.total / sums.n for sums, _, share in strata)
+    most = sum(scale * share for _, scale, share in strata)
+    reach = strata_radius(strata, 0.5 * delta)
+    return MeanBounds(mean, max(0.0, mean - reach), min(most, mean + reach))

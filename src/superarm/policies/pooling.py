@@ -39,8 +39,12 @@ _FLIP = np.uint64(1 << 32)
 
 
 class Prior(NamedTuple):
-    """The fitted model of R replications: (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on the list."""
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on a list.
 
+    ``together`` is how many entries of an arm were seen at once, in the mean.
+    """
+
+    together: Floats
     dispersion: Floats
     lift: Floats
     kappa: Floats
@@ -50,9 +54,13 @@ class Prior(NamedTuple):
 
 @dataclass
 class Observed:
-    """How often every entry was seen, the sums of its outcomes and of their squares, and which arms are listed."""
+    """How often every entry was seen, the sums of its outcomes and of their squares, and which arms are listed.
+
+    ``pulls`` (R,) are how many pulls there were.
+    """
 
     support: AnySupport
+    pulls: Floats
     n: Floats
     total: Floats
     square: Floats
@@ -65,11 +73,12 @@ class Observed:
         Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
         """
         n = np.maximum(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape), 0.0)
-        total, square, support = np.clip(tally.total, 0.0, n), np.maximum(tally.square, 0.0), tally.support
+        total, square, support = np.clip(tally.total, 0.0, n), tally.square, tally.support
+        pulls = _in_order(tally.pulls.reshape(len(n) // n_segments, -1))
         if n_segments > 1:
             support = Dense(n_segments * support.n_items, support.n_arms)
             n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
-        return cls(support, n, total, square, listed)
+        return cls(support, pulls, n, total, square, listed)
 
     def across(self, x: Floats) -> Floats:
         """Numbers of replications (R,), so that they broadcast against entries."""
@@ -89,9 +98,10 @@ def fit(observed: Observed, cap: float) -> Prior:
     """The prior of maximal marginal likelihood, averaged over a grid of strengths, which are at most ``cap``."""
     support, across = observed.support, observed.across
     total = observed.sum_all(observed.total)
-    ratio = (observed.sum_all(observed.square) + 0.01) / (total + 0.01)
+    ratio = (observed.sum_all(np.maximum(observed.square, 0.0)) + 0.01) / (total + 0.01)
     dispersion = np.where(total > 0.0, np.clip(ratio, 0.002, 1.0), 1.0)
     n, s = observed.events(dispersion)
+    together = np.maximum(observed.sum_all(observed.n) / np.maximum(observed.pulls, 1.0), 1.0)
     base = (observed.sum_all(s) + 1.0) / (observed.sum_all(n) + 30.0)
     lift = np.ones((len(n), support.n_items))
     for _ in range(2):
@@ -102,13 +112,13 @@ def fit(observed: Observed, cap: float) -> Prior:
     kappa = np.full(len(n), np.inf)
     if support.widest > 1:
         kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
-    trust = _trust(across(kappa), expected)
+    trust = _trust(across(kappa), expected) / across(together)
     likelihood, means = _arm_likelihood(
         support.sum_items(trust * s), support.sum_items(trust * shown), base, observed.listed
     )
     alpha, chance = _average(likelihood)
     mean = np.stack([_in_order(chance * means[:, :, group]) for group in (0, 1)], 1)
-    return Prior(dispersion, lift, kappa, np.minimum(alpha, cap), mean)
+    return Prior(together, dispersion, lift, kappa, np.minimum(alpha, cap), mean)
 
 
 def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats], base: Floats) -> Floats:
@@ -160,7 +170,7 @@ class Posterior:
         mean = np.where(observed.listed, prior.mean[:, 1:], prior.mean[:, :1])
         alpha, shown = prior.alpha[:, None], self.n * self.lift
         theta = (alpha + support.sum_items(self.s)) / (alpha / mean + support.sum_items(shown))
-        trust = _trust(observed.across(prior.kappa), shown * support.by_arm(theta))
+        trust = _trust(observed.across(prior.kappa), shown * support.by_arm(theta)) / observed.across(prior.together)
         self.shape = alpha + support.sum_items(trust * self.s)
         self.rate = alpha / mean + support.sum_items(trust * shown)
 
@@ -204,13 +214,17 @@ class Posterior:
         return strength * mean + self.s, strength * (1.0 - mean) + (self.n - self.s)
 
     def _places(self, arms: Any) -> Any:
-        """The state of the random numbers of each entry, from those of the arms (R, n_arms)."""
-        support = self.observed.support
+        """The state of the random numbers of each entry, from those of the arms (R, n_arms).
+
+        Entries of an arm that are seen together have one in common: their outcomes may depend on one another, and
+        errors of independent draws would cancel out in a batch.
+        """
+        support, apart = self.observed.support, (self.prior.together < 1.5)[:, None]
         if isinstance(support, Dense):
             places = self.first[:, None] + np.arange(1, support.n_items + 1, dtype=np.uint64)
-            return arms[:, None, :] + (places * STEP)[:, :, None]
+            return arms[:, None, :] + (np.where(apart, places, places[:, :1]) * STEP)[:, :, None]
         places = (np.arange(support.size) - support.start[support.arm_of] + 1).astype(np.uint64)
-        return arms[:, support.arm_of] + places * STEP
+        return arms[:, support.arm_of] + np.where(apart, places, np.uint64(1)) * STEP
 
 
 def _trust(kappa: Any, expected: Floats) -> Any:
@@ -229,7 +243,7 @@ def _average(likelihood: Floats) -> tuple[Floats, Floats]:
 def _negative_binomial(s: Floats, mean: Floats, shape: Any) -> Floats:
     """The logarithm of the density at ``s`` without the terms that do not depend on ``mean`` and ``shape``."""
     mean = np.maximum(mean, 1e-12)
-    count = _log_gamma(s + shape) - _log_gamma(shape + np.zeros_like(s))
+    count = _log_gamma(s + shape) - _log_gamma(np.asarray(shape))
     return count - shape * log1p(mean / shape) - s * log1p(shape / mean)
 
 

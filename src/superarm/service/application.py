@@ -137,7 +137,8 @@ def application(
         on_ready()
 
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
-    routes = [*operations, *_pages(service), *Console(service).routes()]
+    described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
+    routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     if service.signer is not None:
         routes.append(Route(BEACON.path, BeaconEndpoint(service, service.signer), methods=["POST", "OPTIONS"]))
     if limits.compat == "personalizer":
@@ -148,8 +149,7 @@ def application(
     return ServiceApp(service, rest)
 
 
-def _pages(service: Service) -> list[Route]:
-    described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
+def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
     if service.limits.root_path:
         described["servers"] = [{"url": service.limits.root_path}]
     openapi = msgspec.json.encode(described)

@@ -24,6 +24,9 @@ SLATE = 4
 READERS = {"politics": 5.0, "sport": 4.0, "science": 2.0, "culture": 2.0, "travel": 1.5, "food": 1.5, "money": 3.0}
 """The interests of readers, each with the weight of its readers: how many of them there are, up to a factor."""
 
+WORDS = {"arm": "article", "item": "interest", "outcome": "click", "decision": "edition", "slate": "front page"}
+WORDS |= {"unit": "readers"}
+
 ARTICLES = (
     ("Budget vote goes to a second reading", "politics", "money"),
     ("Five charts on the election", "politics", "science"),
@@ -105,6 +108,7 @@ class Visitors:
             "mode": "logging_only",
             "window_s": WINDOW_SECONDS,
             "explore": 0.05,
+            "words": WORDS,
         }
         self._agent = self._service.create(
             PROBLEM, self._headlines, list(READERS), SLATE, weights=list(READERS.values()), settings=settings

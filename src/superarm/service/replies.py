@@ -9,10 +9,46 @@ from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
-    """A decision: ``arms`` in slate order, ``action`` their numbers.
+    """A decision.
 
-    ``context`` is what the caller gave, unless only its encoded form is stored; ``segment`` the number of its segment.
-    ``signed_id`` lets a browser send feedback for this decision, where the service takes such feedback.
+    Parameters
+    ----------
+    id
+        Its id.
+    problem
+        Its problem.
+    arms
+        The slate: names of arms, in their order.
+    action
+        The numbers of these arms.
+    t
+        The round that it was made for.
+    version
+        The version of the settings under which it was made.
+    state
+        ``open``, ``deferred``, ``complete``, ``expired`` or ``unshown``.
+    created
+        Whether this request made it; false if it was made before.
+    propensities
+        The chance of each arm in its slot, given the slots before.
+    policy_arms
+        The slate that the policy would have shown, where another one is shown.
+    slots
+        The names of the slots.
+    items
+        The items that it is about, if it named some.
+    inclusion
+        The chance of each arm to be in the slate, in any slot.
+    group
+        ``policy`` or ``control``, if it is part of their comparison.
+    fallback
+        Whether the guardrail let the control slate be shown.
+    context
+        The context as it was given, unless only its encoded form is stored.
+    segment
+        The number of the segment of its context.
+    signed_id
+        An id with which a browser may send feedback for this decision.
     """
 
     id: str
@@ -36,13 +72,29 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
 
 
 class DecisionsReply(Struct, frozen=True):
-    """Several decisions, in the order of the requests; an error takes the place of a decision that was refused."""
+    """Several decisions, in the order of the requests; an error takes the place of a decision that was refused.
+
+    Parameters
+    ----------
+    decisions
+        The decisions and errors.
+    """
 
     decisions: list[Any]
 
 
 class AppliedReply(Struct, frozen=True):
-    """What feedback changed: ``state`` is open, deferred, complete, expired or unshown."""
+    """What feedback changed.
+
+    Parameters
+    ----------
+    applied
+        Whether anything changed.
+    late
+        Whether it came after the window.
+    state
+        The state of the decision: ``open``, ``deferred``, ``complete``, ``expired`` or ``unshown``.
+    """
 
     applied: bool
     late: bool
@@ -50,9 +102,26 @@ class AppliedReply(Struct, frozen=True):
 
 
 class ArmRow(Struct, frozen=True):
-    """What is known of one arm: one mean and variance per item; null where nothing was seen.
+    """What is known of one arm.
 
-    ``items`` names them where the arm can touch some items only.
+    Parameters
+    ----------
+    arm
+        Its name.
+    pulls
+        How often it was observed.
+    pending
+        In how many decisions it awaits feedback.
+    retired
+        Whether no new slate may have it.
+    seen
+        How often each item was observed.
+    mean
+        The mean of each item; null where nothing was seen.
+    variance
+        The variance of each item; null where nothing was seen.
+    items
+        The names of these items, where the arm can touch some items only.
     """
 
     arm: str
@@ -68,7 +137,32 @@ class ArmRow(Struct, frozen=True):
 class ProblemReply(Struct, frozen=True):
     """The current state of a problem.
 
-    ``decisions`` counts those that were made and not erased; ``t`` is the last round that one was made for.
+    Parameters
+    ----------
+    name
+        Its name.
+    n_arms
+        How many arms there are, retired ones included.
+    n_items
+        How many items there are.
+    k
+        The size of the largest slate.
+    decisions
+        How many decisions were made and not erased.
+    pending
+        How many of them await feedback.
+    version
+        The current version of the settings, counted from 1.
+    settings
+        The current settings.
+    items
+        The names of the items.
+    weights
+        The weights of the items; 0 for retired ones.
+    warnings
+        What its owner should look at, a sentence each.
+    t
+        The last round that a decision was made for.
     """
 
     name: str
@@ -86,14 +180,32 @@ class ProblemReply(Struct, frozen=True):
 
 
 class ArmsReply(Struct, frozen=True):
-    """A page of arms."""
+    """A page of arms.
+
+    Parameters
+    ----------
+    arms
+        The arms of the page.
+    total
+        How many arms there are.
+    """
 
     arms: list[ArmRow]
     total: int
 
 
 class IntervalReply(Struct, frozen=True):
-    """An estimate with the ends of its interval, which holds at all times: it may be looked at every day."""
+    """An estimate with the ends of its interval, which holds at all times: it may be looked at every day.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    low
+        The lower end.
+    high
+        The upper end.
+    """
 
     value: float
     low: float
@@ -101,17 +213,49 @@ class IntervalReply(Struct, frozen=True):
 
 
 class GroupReply(Struct, frozen=True):
-    """The finished decisions of a group, and their mean reward; null before the first."""
+    """The finished decisions of a group.
+
+    Parameters
+    ----------
+    decisions
+        How many there are.
+    mean
+        Their mean reward; null before the first.
+    """
 
     decisions: int
     mean: IntervalReply | None
 
 
 class LiftReply(Struct, frozen=True):
-    """The reward with the policy against that of the control share, over decisions after round ``since``.
+    """The reward with the policy against that of the control share.
 
-    All intervals hold together, at all times, with probability 1 - ``delta``. ``left_out`` decisions finished without a
-    known reward. ``verdict`` is better, worse or open. ``fallback`` says that the guardrail shows the control slate.
+    All intervals hold together, at all times, with probability 1 - ``delta``.
+
+    Parameters
+    ----------
+    share
+        The share of decisions that show the control slate.
+    delta
+        The chance that an interval is ever wrong.
+    since
+        Only decisions after this round are compared.
+    policy
+        Decisions that show what the policy chose.
+    control
+        Decisions that show the control slate.
+    difference
+        The mean of the policy minus that of the control; null until both are known.
+    relative
+        The difference as a share of the control's mean; null while that may be 0.
+    verdict
+        ``better``, ``worse`` or ``open``.
+    left_out
+        How many decisions finished without a reward that can be compared.
+    fallback
+        Whether the guardrail shows the control slate.
+    item
+        The item whose part of the reward is compared; null for the whole reward.
     """
 
     share: float
@@ -124,15 +268,32 @@ class LiftReply(Struct, frozen=True):
     verdict: str
     left_out: int
     fallback: bool
+    item: str | None = None
 
 
 class CertificateReply(Struct, frozen=True):
-    """Whether the slate that is best by the means is best up to ``epsilon``, with probability 1 - ``delta``.
+    """Whether the slate that is best by the means is nearly the best, at all times.
 
-    At all times: it may be looked at every day. ``shortfall`` bounds how much more any slate may be worth. If that is
-    too much, ``decisions`` are expected to be needed besides, if arms go on to be shown in the present proportions;
-    null if that is not known, and ``reason`` says why. If there is no certificate for such a problem, all numbers are
-    null, and ``reason`` says why.
+    If there is no certificate for such a problem, all numbers are null, and ``reason`` says why.
+
+    Parameters
+    ----------
+    arms
+        The slate that is best by the means.
+    certified
+        Whether no other slate is worth more by ``epsilon`` or more.
+    value
+        What it is worth.
+    shortfall
+        How much more any slate may be worth.
+    epsilon
+        How much is asked for.
+    delta
+        The chance that this is ever wrong.
+    decisions
+        How many more decisions are expected to be needed, in the present proportions; null if that is not known.
+    reason
+        Why something is not known.
     """
 
     arms: list[str]
@@ -146,37 +307,75 @@ class CertificateReply(Struct, frozen=True):
 
 
 class NamesReply(Struct, frozen=True):
-    """The names of all problems."""
+    """The names of all problems.
+
+    Parameters
+    ----------
+    problems
+        Their names.
+    """
 
     problems: list[str]
 
 
 class ComponentsReply(Struct, frozen=True):
-    """The components of one kind that a problem can name."""
+    """The components of one kind that a problem can name.
+
+    Parameters
+    ----------
+    components
+        The components.
+    """
 
     components: list[ComponentInfo]
 
 
 class VersionsReply(Struct, frozen=True):
-    """All versions of the settings; the last one is the current one."""
+    """All versions of the settings; the last one is the current one.
+
+    Parameters
+    ----------
+    versions
+        The settings, from the first version to the current one.
+    """
 
     versions: list[Settings]
 
 
 class SpecReply(Struct, frozen=True):
-    """How the problem was written down when it was created."""
+    """How the problem was written down when it was created.
+
+    Parameters
+    ----------
+    spec
+        The description.
+    """
 
     spec: ProblemSpec
 
 
 class ErrorBody(Struct, frozen=True):
-    """Why nothing was done."""
+    """Why nothing was done.
+
+    Parameters
+    ----------
+    code
+        The kind of error, for programs.
+    message
+        What was wrong and what would be right, for people.
+    """
 
     code: str
     message: str
 
 
 class ErrorReply(Struct, frozen=True):
-    """Why nothing was done."""
+    """Why nothing was done.
+
+    Parameters
+    ----------
+    error
+        The error.
+    """
 
     error: ErrorBody

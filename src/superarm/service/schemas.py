@@ -23,6 +23,7 @@ from superarm.service.domain.spec import (
     Vector,
     Weight,
     Window,
+    Words,
 )
 
 MAX_BULK = 10_000
@@ -38,7 +39,15 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class SlotBody(Body, frozen=True):
-    """A named slot of the slate, and the arms that it may not hold."""
+    """A named slot of the slate.
+
+    Parameters
+    ----------
+    id
+        The name of the slot.
+    excluded
+        Arms that it may not hold.
+    """
 
     id: Name
     excluded: Arms = field(default_factory=list)
@@ -47,9 +56,33 @@ class SlotBody(Body, frozen=True):
 class AskBody(Body, frozen=True):
     """Ask for a decision; every field may be left out.
 
-    ``items`` are those that the decision is about: only they are awaited, and feedback on them completes it. ``unit``
-    is whom the slate is for, a visitor for instance: its decisions are all of the policy or all of the control.
-    ``context`` has the features of the user, and ``pairs`` those of the user and each arm, where the problem has such.
+    Parameters
+    ----------
+    id
+        The decision's id, of your choice: the same id and body give the same decision, and it seeds the randomness.
+    eligible
+        Only these arms may be in the slate.
+    excluded
+        These arms may not be in the slate.
+    pinned
+        These arms come first in the slate, and the policy chooses the rest.
+    k
+        The size of a shorter slate.
+    slots
+        Named slots, each with arms that it may not hold.
+    baseline
+        The slate that you would show without the policy: the answer in other modes than ``online``, and for the
+        control share.
+    deferred
+        Whether the decision counts only after it was activated.
+    items
+        The items that the decision is about: only they are awaited, and feedback on them completes it.
+    unit
+        Whom the slate is for, a visitor for instance: its decisions are all of the policy or all of the control.
+    context
+        The features of the user.
+    pairs
+        For each arm the features of the pair of the user and the arm, where the problem has such.
     """
 
     id: Name | None = None
@@ -71,13 +104,31 @@ PLAIN_ASK = AskBody()
 
 
 class AskManyBody(Body, frozen=True):
-    """Ask for several decisions at once."""
+    """Ask for several decisions at once.
+
+    Parameters
+    ----------
+    decisions
+        The requests, one after the other.
+    """
 
     decisions: Annotated[list[AskBody], Meta(min_length=1, max_length=MAX_BULK)]
 
 
 class UnitBody(Body, frozen=True):
-    """What one arm did, for one item or, without ``item``, for all: a ``value``, or ``seen: false``."""
+    """What one arm did: a ``value``, or ``seen: false``.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    item
+        The item that it is about; without it, all items of the decision.
+    value
+        What was observed, from 0 to 1.
+    seen
+        False if it was not observed, and will not be.
+    """
 
     arm: Name
     item: Name | None = None
@@ -89,10 +140,20 @@ Matrix = Annotated[list[Annotated[list[Share | None], Meta(max_length=10_000)]],
 
 
 class TellBody(Body, frozen=True):
-    """Feedback: a list of units, or ``outcome``, one row per arm of the slate; null stays pending.
+    """Feedback of a decision: ``feedback`` or ``outcome``.
 
-    ``seen`` marks, in the shape of ``outcome``, what was not observed and will not be. ``arms`` names the arms of the
-    rows, where they are others than the slate's. In a sparse problem a row has one value per item of its arm.
+    Parameters
+    ----------
+    feedback
+        What single arms did.
+    outcome
+        One row per arm of the slate, one value per item that the arm can touch; null stays pending.
+    seen
+        In the shape of ``outcome``: false for what was not observed and will not be.
+    amend
+        Whether values replace earlier ones; otherwise a contradiction is refused with 409.
+    arms
+        The arms of the rows of ``outcome``, where they are others than the slate's.
     """
 
     feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
@@ -103,7 +164,19 @@ class TellBody(Body, frozen=True):
 
 
 class BeaconBody(Body, frozen=True):
-    """Feedback from a browser: ``signed_id`` as the decision had it, the rest as in other feedback."""
+    """Feedback from a browser.
+
+    Parameters
+    ----------
+    signed_id
+        The signed id, as the decision had it.
+    feedback
+        What single arms did.
+    outcome
+        One row per arm of the slate, one value per item; null stays pending.
+    seen
+        In the shape of ``outcome``: false for what was not observed and will not be.
+    """
 
     signed_id: Annotated[str, Meta(max_length=8_192)]
     feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
@@ -112,29 +185,56 @@ class BeaconBody(Body, frozen=True):
 
 
 class BulkLine(TellBody, frozen=True, kw_only=True):
-    """A line of bulk feedback."""
+    """A line of bulk feedback.
+
+    Parameters
+    ----------
+    decision
+        The id of the decision.
+    """
 
     decision: Name
 
 
 class ActivateBody(Body, frozen=True):
-    """A decision was shown: as it was given, or as ``shown``; an empty list means it never was."""
+    """A decision was shown.
+
+    Parameters
+    ----------
+    shown
+        The slate that was shown, if it is another one; an empty list means that none was.
+    """
 
     shown: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
 
 
 class ErasureBody(Body, frozen=True):
-    """Erase all decisions that were asked for with this ``unit``."""
+    """Erase all decisions of a unit.
+
+    Parameters
+    ----------
+    unit
+        The unit that they were asked for with.
+    """
 
     unit: Name
 
 
 class ArmsBody(Body, frozen=True):
-    """Arms to add and to retire. Adding a retired arm restores it, with what was learnt about it.
+    """Arms to add and to retire.
 
-    ``actions`` is the action set of all arms, where the problem's own does not say what may be done with new ones;
-    ``support`` names the items of each new arm, where arms can touch some items only, and ``features`` has the features
-    of each new arm, where arms have features.
+    Parameters
+    ----------
+    add
+        Arms to add; adding a retired arm restores it, with what was learnt about it.
+    retire
+        Arms that no new slate may have.
+    actions
+        The action set of all arms, where the problem's own does not say what may be done with new ones.
+    support
+        The items of each new arm, where arms can touch some items only.
+    features
+        The features of each new arm, where arms have features.
     """
 
     add: Arms = field(default_factory=list)
@@ -145,7 +245,17 @@ class ArmsBody(Body, frozen=True):
 
 
 class ItemsBody(Body, frozen=True):
-    """Items to add, with weights (1 by default), and to retire."""
+    """Items to add and to retire.
+
+    Parameters
+    ----------
+    add
+        Items to add.
+    weights
+        Their weights; 1 each by default.
+    retire
+        Items that count no longer.
+    """
 
     add: Arms = field(default_factory=list)
     weights: list[Weight] | None = None
@@ -153,7 +263,17 @@ class ItemsBody(Body, frozen=True):
 
 
 class PastBody(Body, frozen=True):
-    """Outcomes without a decision, for a warm start: ``arms[n]`` did ``outcomes[n]``, null where nothing was seen."""
+    """Outcomes without a decision, for a warm start.
+
+    Parameters
+    ----------
+    id
+        An id of your choice: the same id and body count once.
+    arms
+        The arm of each row.
+    outcomes
+        One row per arm, one value per item; null where nothing was seen.
+    """
 
     id: Name
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_BULK)]
@@ -161,9 +281,18 @@ class PastBody(Body, frozen=True):
 
 
 class PolicyChange(Body, frozen=True):
-    """A policy by its name, with its parameters; without a name, parameters of the current policy.
+    """Another policy, or other parameters of the current one.
 
-    ``window`` and ``half_life`` as in the settings of a problem; null takes one away.
+    Parameters
+    ----------
+    name
+        The name of the policy; without it, the current one stays.
+    parameters
+        Parameters to change, by name.
+    window
+        How many of the last rounds are used; null for all.
+    half_life
+        After how many rounds the weight of a round halves; null for never.
     """
 
     name: PolicyName | UnsetType = UNSET
@@ -190,3 +319,4 @@ class SettingsBody(Body, frozen=True):
     control_slate: ControlSlate | UnsetType = UNSET
     guardrail: Guardrail | UnsetType | None = UNSET
     max_per_second: Rate | UnsetType | None = UNSET
+    words: Words | UnsetType | None = UNSET

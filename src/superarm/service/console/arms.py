@@ -1,121 +1,102 @@
-"""The arms: a table, a page of it at a time, and who covers what."""
+"""Arms with their estimates, the heat map of arms and items, and what a slate is worth: data for tables and bars.
 
-from urllib.parse import urlencode
+Everything here only reads; it may run in a thread.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Tally
-from superarm.service.console import svg
-from superarm.service.console.markup import Html, tag
-from superarm.service.console.numbers import ARMS_PER_PAGE, Overview, overview
-from superarm.service.console.view import View, export_link, hidden_inputs, pages, scrollable, section
-from superarm.service.domain.intervals import known_means
+from superarm.service.console.address import View
+from superarm.service.domain import intervals
+from superarm.service.domain.intervals import Band
 from superarm.service.domain.problem import ProblemState
 
-HEAT_ITEMS = 40
-NARROW_ITEMS = 14
-"""A picture of more items does not fit beside the table of arms."""
+ARMS_PER_PAGE, ITEMS_PER_PAGE = 20, 12
+HEAT_LEVELS = 9
 
 
-def table(view: View, learner: ProblemState, arms: Overview) -> Html:
-    order = view.ordering
-    heads = [
-        tag("th", "Arm", scope="col"),
-        *(
-            tag(
-                "th",
-                tag("a", label, href=view.address(sort=sort, page=0, to="#arms")),
-                scope="col",
-                class_="num",
-                aria_sort="descending" if order.sort == sort else None,
-            )
-            for sort, label in (("value", "Value alone"), ("pulls", "Pulls"), ("pending", "Pending"))
-        ),
-        tag("th", "95 % interval", scope="col"),
-        tag("th", "What if", scope="col"),
-    ]
-    rows = [_arm(view, learner, arms, n) for n in range(len(arms.arms))]
-    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
-    return section(
-        "arms",
-        f"Arms ({arms.total:,})",
-        _finder(view),
-        scrollable("Arms", table),
-        _pager(view, arms),
-        None if view.public else export_link(view.problem, "arms.csv"),
-        note="The reward of a slate of this arm alone, at the estimates. Intervals hold for all arms, at all times.",
-    )
+def list_arms(state: ProblemState, view: View, item: int | None) -> dict[str, Any]:
+    """Arms whose names contain ``view.find``, sorted, a page of them; retired ones last.
+
+    An arm is worth what a slate of it alone is, at the estimates; for one item, its estimated mean. The ``bar`` of a
+    row places the interval and the estimate on a line of 100.
+    """
+    tally, pending = state.overall()
+    word, names, sorts = view.find.casefold(), state.arms.all, {"observed": tally.pulls[0], "awaiting": pending}
+    found = np.array([j for j, name in enumerate(names) if word in name.casefold()], np.int64)
+    first = sorts.get(view.sort, np.zeros(len(names)))[found]
+    if view.sort == "value":
+        first = _means(state, tally, found, item)
+    order = found[np.lexsort((found, -first, state.retired[found]))]
+    last = max(0, (len(order) - 1) // ARMS_PER_PAGE)
+    page = min(view.page, last)
+    shown = order[page * ARMS_PER_PAGE : (page + 1) * ARMS_PER_PAGE]
+    band, seen = _worths(state, tally, shown, item)
+    unit, rows = 100.0 / (float(band.high.max(initial=0.0)) or 1.0), []
+    for n, j in enumerate(shown.tolist()):
+        low, value, high = (float(part[n]) for part in band)
+        row = {"name": names[j], "retired": bool(state.retired[j]), "value": value if seen[n] else None}
+        row |= {"low": low, "high": high, "observed": int(seen[n]), "awaiting": int(pending[j])}
+        rows.append(row | {"bar": (unit * low, max(0.5, unit * (high - low)), unit * value)})
+    return {"rows": rows, "numbers": shown, "total": len(order), "page": page, "last": last}
 
 
-def _arm(view: View, learner: ProblemState, arms: Overview, n: int) -> Html:
-    arm, pulls, pending = int(arms.arms[n]), int(arms.pulls[n]), int(arms.pending[n])
-    name, tried = learner.arms.all[arm], view.tried
-    low, value, high = (float(part[n]) for part in arms.value)
-    link = None
-    if name not in tried and not learner.retired[arm]:
-        link = tag("a", "+ try", href=view.address(tried=(*tried, name), to="#what-if"), aria_label=f"try {name}")
-    return tag(
-        "tr",
-        tag(
-            "th",
-            name if view.public else tag("a", name, href=f"arm?{urlencode({'problem': view.problem, 'arm': name})}"),
-            tag("span", " retired", class_="quiet") if learner.retired[arm] else None,
-            scope="row",
-        ),
-        tag("td", f"{value:.4g}" if pulls else "–", class_="num"),
-        tag("td", pulls, class_="num"),
-        tag("td", pending, class_="num"),
-        tag("td", svg.interval(low, value, high, arms.most)),
-        tag("td", link),
-    )
+def _means(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> Floats:
+    """What each of some arms is worth, at the estimates."""
+    if item is None:
+        return intervals.mean_alone(state.problem, tally, arms)
+    return intervals.known_means(tally, state.problem.support, arms).mean[:, item]
 
 
-def _finder(view: View) -> Html:
-    field = tag("input", type="search", name="find", value=view.ordering.find, id="find", accesskey="f")
-    return tag(
-        "form",
-        hidden_inputs(view, "find"),
-        tag("label", "Find ", field),
-        tag("button", "Find"),
-        method="get",
-        action="./#arms",
-        class_="row",
-    )
+def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> tuple[Band, Floats]:
+    """What arms are worth with their intervals, and how often they were observed."""
+    if not len(arms):
+        return Band(*[np.zeros(0)] * 3), np.zeros(0)
+    entries = intervals.time_uniform(tally, state.problem.support, arms)
+    if item is None:
+        return intervals.value_each_arm(state.problem, entries), tally.pulls[0, arms]
+    seen = np.nan_to_num(intervals.known_means(tally, state.problem.support, arms).seen[:, item])
+    return Band(*(part[:, item] for part in entries)), seen
 
 
-def _pager(view: View, arms: Overview) -> Html | None:
-    here, last = view.ordering.page, max(0, (arms.total - 1) // ARMS_PER_PAGE)
-    return pages("Pages of arms", here, last, lambda n: view.address(page=n, to="#arms"))
+def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
+    """Estimated means of some arms, for a page of items by weight; levels from 0 to 9, None where nothing is known."""
+    gone = state.learner.retired_items
+    items = [int(i) for i in np.argsort(-state.problem.weights, kind="stable") if int(i) not in gone]
+    last = max(0, (len(items) - 1) // ITEMS_PER_PAGE)
+    page = min(page, last)
+    shown = items[page * ITEMS_PER_PAGE : (page + 1) * ITEMS_PER_PAGE]
+    means = intervals.known_means(state.overall()[0], state.problem.support, arms)
+    known = means.seen != 0.0
+    most = float(means.mean[:, shown].max(initial=0.0, where=known[:, shown])) or 1.0
+    rows = []
+    for n, j in enumerate(arms.tolist()):
+        cells = [float(means.mean[n, i]) if known[n, i] else None for i in shown]
+        levels = [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]
+        rows.append((state.arms.all[j], levels))
+    names = [state.items.all[i] for i in shown]
+    return {"items": names, "rows": rows, "most": most, "page": page, "last": last, "total": len(items)}
 
 
-def read_arms(view: View, learner: ProblemState, counters: tuple[Tally, Floats]) -> tuple[Overview, Html]:
-    """The page of arms that is wanted, and the picture of it. Only reads; runs in a thread, since it may take long."""
-    found = overview(learner, counters, view.ordering)
-    return found, _heat(view, learner, found.arms, counters[0])
+def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[str, Any]:
+    """The value of a slate at the estimates, with its interval, in total or by one item.
 
-
-def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
-    retired = learner.learner.retired_items
-    items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in retired]
-    last = max(0, (len(items) - 1) // HEAT_ITEMS)
-    here = min(view.items_page, last)
-    n_items, items = len(items), items[here * HEAT_ITEMS : (here + 1) * HEAT_ITEMS]
-    means = known_means(tally, learner.problem.support, shown)
-    known, mean = means.seen != 0.0, means.mean
-    table = [[float(mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
-    names = [learner.arms.all[int(j)] for j in shown]
-    note = "Estimated means of the arms of this page of the table; an empty box where nothing is known."
-    if known_values := [value for row in table for value in row if value is not None]:
-        note += f" The stronger the colour, the larger; the strongest is {max(known_values):.3g}."
-    note += f" {len(items)} of {n_items:,} items, by weight." if last else ""
-    broad = len(items) > NARROW_ITEMS
-    picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)
-    return section(
-        "heat",
-        "Who covers what",
-        scrollable("Heat map", picture),
-        pages("Pages of items", here, last, lambda n: view.address(items=n, to="#heat")),
-        note=note,
-        broad=broad,
-    )
+    Its rows are what the arms add to those before them, as bars on a line of 100.
+    """
+    problem, slate = state.problem, np.array(arms, np.int64)
+    entries = intervals.time_uniform(state.overall()[0], problem.support, slate)
+    weights = None if item is None else problem.weights[item : item + 1]
+    parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
+    sizes = np.array([len(slate)], np.int64)
+    found = [intervals.gains_each(problem, part, sizes, weights) for part in parts]
+    low, value, high = (float(nothing + added.sum()) for added, nothing in found)
+    gains, start = found[1][0].tolist(), found[1][1]
+    most, rows = max(value, sum(gains), 1e-12), []
+    for j, gain in zip(arms, gains, strict=True):
+        rows.append((state.arms.all[j], gain, 100.0 * min(start, start + gain) / most, 100.0 * abs(gain) / most))
+        start += gain
+    return {"rows": rows, "low": low, "value": value, "high": high}

@@ -1,264 +1,226 @@
-"""The routes of the console: the page, its style and script, a stream of updates, log-in and log-out."""
+"""The routes of the console: pages, exports, changes, a stream of updates, log-in and log-out."""
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from superarm.core.errors import InvalidArgument
-from superarm.service.console import notices, page
-from superarm.service.console.arms import read_arms
-from superarm.service.console.certificates import Certificates
-from superarm.service.console.downloads import Downloads
-from superarm.service.console.page import Health, PageData
-from superarm.service.console.problem_pages import ProblemPages, access_of
-from superarm.service.console.slates import FEATURES_SHOWN, FoundDecision
-from superarm.service.console.view import View, view_of
-from superarm.service.domain.ledger import Key
-from superarm.service.domain.problem import ProblemState
-from superarm.service.errors import RequestError
+from superarm.pages import render_page
+from superarm.service.console import address, exports, verdicts
+from superarm.service.console.changes import change, require_own_page
+from superarm.service.console.pages import Page, Pages, is_public
+from superarm.service.errors import RequestError, unknown
 from superarm.service.http.auth import Principal, RateLimits, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
-from superarm.service.http.explanations import explain
 from superarm.service.http.service import Service
-from superarm.service.runtime.coordinator import THREAD_SIZE
-from superarm.service.storage.base import StoreUnavailable
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
-_HERE = Path(__file__).parent
-_SECURITY_HEADERS = [
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-]
-MAX_LOGIN_BYTES = 4_096
-STREAM_SECONDS = 300.0
+SECURITY_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+}
+FILES = {"console.css": "text/css", "console.js": "text/javascript"}
+MAX_FORM_BYTES = 4_096
+MAX_EXPORTED_DECISIONS, MAX_EXPORTED_PAGES = 1_000, 100
+"""How many decisions one file has, and how many pages of the search are read to find them."""
+
+STREAM_SECONDS, QUIET_SECONDS = 300.0, 15.0
 PUBLIC_PER_SECOND = 5.0
 """How many pages and streams an address without a key gets per second where the console is public."""
+
+RELOAD_SECONDS = 5
+"""A page that waits for something is loaded anew so often."""
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "number": verdicts.number,
+    "signed": verdicts.signed,
+    "plus_minus": verdicts.plus_minus,
+    "moment": address.moment,
+    "duration": address.duration,
+    "count": "{:,}".format,
+    "cap": lambda text: f"{text[:1].upper()}{text[1:]}",
+    "json": lambda value: msgspec.json.encode(value).decode(),
+}
+
+
+Answer = Callable[[Principal, Request], Awaitable[Response]]
 
 
 class Console:
     """The console of a service."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._certificates = Certificates(service.coordinator.certifier)
+    def __init__(self, service: Service, api: dict[str, Any]) -> None:
+        self._service, self._pages, self._api = service, Pages(service), api
         self._public_rates = RateLimits(PUBLIC_PER_SECOND)
-        more = self._problem_pages = ProblemPages(service)
-        self._downloads = Downloads(service, more)
-        self._pages = {
-            "problems": more.problems,
-            "versions": more.versions,
-            "arm": more.arm,
-            "decisions": more.decisions,
-        }
         self._path = f"Path={service.limits.root_path}/"
-        self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 
     def routes(self) -> list[Route]:
         """All of them."""
-        serve = self._asgi
+        pages = self._pages
+        shown = {"": pages.home} | {
+            one.__name__: one for one in (pages.problems, pages.versions, pages.arm, pages.decisions)
+        }
+        guarded = {"export/{name}": self._export, "live": self._live} | {
+            name: _page(one) for name, one in shown.items()
+        }
         return [
-            Route("/", serve(self._page_of(self._render)), methods=["GET"]),
-            *(Route(f"/{name}", serve(self._page_of(render)), methods=["GET"]) for name, render in self._pages.items()),
-            Route("/export/{name}", serve(self._export), methods=["GET"]),
-            Route("/live", serve(self._live), methods=["GET"]),
-            Route("/login", serve(self._ask_for_key), methods=["GET"]),
-            Route("/login", serve(self._login), methods=["POST"]),
-            Route("/logout", serve(self._logout), methods=["POST"]),
-            Route("/console.css", serve(self._file("console.css", b"text/css; charset=utf-8")), methods=["GET"]),
-            Route("/console.js", serve(self._file("console.js", b"text/javascript; charset=utf-8")), methods=["GET"]),
+            *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),
+            *(Route(f"/{name}", _file(name), methods=["GET"]) for name in FILES),
+            Route("/docs", _shown("docs.html", {"api": self._api}), methods=["GET"]),
+            Route("/change", self._guarded(self._change), methods=["POST"]),
+            Route("/login", _shown("notice.html", {"kind": "login", "message": ""}), methods=["GET"]),
+            Route("/login", self._login, methods=["POST"]),
+            Route("/logout", self._logout, methods=["POST"]),
         ]
 
-    def _asgi(self, run: Callable[..., Awaitable[None]]) -> Any:
-        class Answer:
-            async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-                await run(dict(scope["headers"]), scope, receive, send)
-
-        return Answer()
-
-    def _who(self, headers: dict[bytes, bytes], scope: Any) -> Any:
-        """The principal behind the cookie; the cookie is good for these routes alone, which change nothing."""
-        cookie: SimpleCookie = SimpleCookie()
-        try:
-            cookie.load(headers.get(b"cookie", b"").decode("latin-1"))
-        except CookieError:
-            cookie.clear()
-        key = cookie[COOKIE].value if COOKIE in cookie else ""
-        tenant = self._service.limits.public_console
+    def _who(self, request: Request) -> Principal:
+        """The principal behind the cookie; the cookie is good for these routes alone."""
+        headers, client = dict(request.scope["headers"]), client_of(request.scope)
+        key, tenant = request.cookies.get(COOKIE, ""), self._service.limits.public_console
         if tenant and not key:
             self._service.require_started()
-            self._public_rates.take(client_of(scope))
+            self._public_rates.take(client)
             return Principal("", tenant, frozenset(("public",)))
-        who = authenticate(self._service, headers, client_of(scope), key)
+        who = authenticate(self._service, headers, client, key)
         permit(who, "read")
         return who
 
-    def _page_of(self, render: Callable[[Any, bytes], Awaitable[bytes]]) -> Callable[..., Awaitable[None]]:
-        async def show(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-            await self._show(headers, scope, send, render)
+    def _guarded(self, answer: Answer) -> Any:
+        """A route for those who may look, and the reason for the others."""
 
-        return show
+        async def run(request: Request) -> Response:
+            who = None
+            try:
+                who = self._who(request)
+                return await answer(who, request)
+            except Exception as error:
+                return _refuse(as_request_error(error), who, COOKIE in request.cookies)
 
-    async def _export(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        return run
+
+    async def _export(self, who: Principal, request: Request) -> Response:
         """A table as a download, in parts."""
-        name = scope["path_params"]["name"]
-        try:
-            parts = await self._downloads.open(name, self._who(headers, scope), scope["query_string"])
-        except (RequestError, StoreUnavailable) as error:
-            said = as_request_error(error)
-            return await _send(send, said.status, said.message.encode(), b"text/plain; charset=utf-8")
-        kind = (b"content-type", b"text/csv; charset=utf-8")
-        saved = (b"content-disposition", f'attachment; filename="{name}"'.encode())
-        headers_out = [kind, saved, (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
-        await send({"type": "http.response.start", "status": 200, "headers": headers_out})
-        async for part in parts:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-        return None
+        name = request.path_params["name"]
+        parts = await self._open_export(name, who, request.scope["query_string"])
+        saved = {"content-disposition": f'attachment; filename="{name}"'}
+        return StreamingResponse(parts, 200, SECURITY_HEADERS | saved, "text/csv")
 
-    async def _ask_for_key(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await _send(send, 200, notices.login())
+    async def _open_export(self, name: str, who: Principal, query: bytes) -> Any:
+        """The parts of a table."""
+        key, _, state, asked = await self._pages.open_problem(who, query)
+        coordinator = self._service.coordinator
 
-    async def _show(
-        self, headers: dict[bytes, bytes], scope: Any, send: Any, render: Callable[[Any, bytes], Awaitable[bytes]]
-    ) -> None:
-        who = None
-        try:
-            who = self._who(headers, scope)
-            body = await render(who, scope["query_string"])
-        except StoreUnavailable as error:
-            return await _send(send, 503, notices.refused(as_request_error(error).message, passing=True))
-        except RequestError as error:
-            if error.status not in (401, 403):
-                passing = error.status == 503
-                return await _send(send, error.status, notices.refused(error.message, passing=passing))
-            words = _refusal(error) if error.status == 403 or b"cookie" in headers else ""
-            if who is not None and access_of(who).public:
-                words = "This page is not public: it needs a key."
-            return await _send(send, error.status, notices.login(words))
-        return await _send(send, 200, body)
+        async def decisions(page: Any) -> AsyncIterator[bytes]:
+            n, left = 0, MAX_EXPORTED_DECISIONS
+            while True:
+                yield await asyncio.to_thread(exports.decisions_csv, page.decisions, state, first=n == 0)
+                n, left = n + 1, left - len(page.decisions)
+                if page.cursor is None or left == 0 or n == MAX_EXPORTED_PAGES:
+                    return
+                page = await self._pages.search(who, key[1], {**asked, "cursor": page.cursor}, left)
 
-    async def _render(self, who: Any, query: bytes) -> bytes:
-        coordinator, access = self._service.coordinator, access_of(who)
-        names = await coordinator.ownership.names(who.tenant)
-        view = view_of(query)
-        chosen = view.problem or (names[0] if names else "")
-        if not chosen:
-            return notices.nothing_yet(access)
-        key = (who.tenant, chosen)
-        await coordinator.ownership.enter(key, creates=False)
-        learner = await coordinator.find(*key)
-        view = view._replace(problem=chosen, public=access.public, decision="" if access.public else view.decision)
-        condition, writer = coordinator.condition, coordinator.writer
-        wrong = (condition.public_reason if access.public else condition.reason) or writer.overload() or ""
-        found = None if view.public else await self._find_decision(who.tenant, view)
-        certificate = await self._certificates.find(key, learner)
+        if name == "arms.csv":
+            return exports.export_arms(coordinator, key, state)
+        if name == "rewards.csv":
+            return iter([await coordinator.read(*key, exports.rewards_csv)])
+        if name == "decisions.csv":  # the first page now, so that a query that makes no sense is refused
+            return decisions(await self._pages.search(who, key[1], asked, MAX_EXPORTED_DECISIONS))
+        raise unknown("export", name[:100])
 
-        def render(state: ProblemState) -> bytes:
-            state.history.flush(state.problem)
-            arms, heat = read_arms(view, state, state.overall())
-            pending = coordinator.ledger.n_pending.get(key, 0)
-            health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
-            return page.page(names, PageData(view, state, health, arms, heat, found, certificate), access)
+    async def _change(self, who: Principal, request: Request) -> Response:
+        """A change that a form of the page asks for; then the page again."""
+        require_own_page(dict(request.scope["headers"]))
+        place = await change(self._service, who, await self._form(request))
+        return Response(status_code=303, headers=SECURITY_HEADERS | {"location": place})
 
-        return await coordinator.read(*key, render, THREAD_SIZE)
+    async def _form(self, request: Request) -> dict[str, str]:
+        body = await self._service.bodies.read(request.receive, dict(request.scope["headers"]), MAX_FORM_BYTES)
+        return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))
 
-    async def _find_decision(self, tenant: str, view: View) -> Any:
-        if not view.decision:
-            return None
-        try:
-            record = await self._service.coordinator.record((tenant, view.decision))
-        except (RequestError, StoreUnavailable) as error:
-            return str(error)
-        if record.asked.problem != view.problem:
-            return f"It belongs to problem {record.asked.problem!r}."
-        return FoundDecision(record, await self._explain((tenant, view.decision)))
-
-    async def _explain(self, key: Key) -> Any:
-        """Why the slate was chosen, or a sentence on why that is not known."""
-        try:
-            return await explain(self._service.coordinator, key, FEATURES_SHOWN)
-        except (RequestError, StoreUnavailable) as error:
-            return str(error)
-        except InvalidArgument as error:
-            return f"No explanation: {error.wrong}."
-
-    async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+    async def _live(self, who: Principal, request: Request) -> Response:
         """Server-sent events: one whenever the log has grown, at most one per second."""
-        try:
-            self._who(headers, scope)
-        except RequestError as error:
-            return await _send(send, error.status, error.message.encode(), b"text/plain; charset=utf-8")
-        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
-        await send({"type": "http.response.start", "status": 200, "headers": kind})
-        gone = asyncio.ensure_future(receive())
-        seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
-        while not self._service.stopping and asyncio.get_running_loop().time() < end:
-            now = dict(self._service.coordinator.position)
-            if now != seen or quiet >= 15.0:
-                text = b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
-                await send({"type": "http.response.body", "body": text, "more_body": True})
-                seen, quiet = now, 0.0
-            done, _ = await asyncio.wait([gone], timeout=1.0)
-            quiet += 1.0
-            if done and (gone.result()["type"] == "http.disconnect"):
-                return None
-            if done:
-                gone = asyncio.ensure_future(receive())
-        gone.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-        return None
 
-    async def _login(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        async def follow() -> AsyncIterator[bytes]:
+            clock = asyncio.get_running_loop().time
+            seen, quiet, end = None, 0.0, clock() + STREAM_SECONDS
+            while not self._service.stopping and clock() < end:
+                now = dict(self._service.coordinator.position)
+                if now != seen or quiet >= QUIET_SECONDS:
+                    yield b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
+                    seen, quiet = now, 0.0
+                await asyncio.sleep(1.0)
+                quiet += 1.0
+
+        return StreamingResponse(follow(), 200, SECURITY_HEADERS, "text/event-stream")
+
+    async def _login(self, request: Request) -> Response:
         try:
-            body = await self._service.bodies.read(receive, headers, MAX_LOGIN_BYTES)
-            key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
-            permit(authenticate(self._service, headers, client_of(scope), key), "read")
+            key = (await self._form(request)).get("key", "").strip()
+            headers, client = dict(request.scope["headers"]), client_of(request.scope)
+            permit(authenticate(self._service, headers, client, key), "read")
         except RequestError as error:
-            return await _send(send, error.status, notices.login(_refusal(error)))
+            return _refuse(error, None, keyed=True)
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
-        secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return await _redirect(send, f"{COOKIE}={key}; {self._path}; HttpOnly; SameSite=Strict{secure}")
+        return self._remember(f"{COOKIE}={key}", "; Secure" if request.url.scheme == "https" else "")
 
-    async def _logout(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await _redirect(send, f"{COOKIE}=; {self._path}; HttpOnly; SameSite=Strict; Max-Age=0")
+    async def _logout(self, request: Request) -> Response:
+        return self._remember(f"{COOKIE}=", "; Max-Age=0")
 
-    def _file(self, name: str, media: bytes) -> Callable[..., Awaitable[None]]:
-        async def serve(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-            await _send(send, 200, self._files[name], media)
-
-        return serve
+    def _remember(self, cookie: str, more: str) -> Response:
+        kept = {"location": "./", "set-cookie": f"{cookie}; {self._path}; HttpOnly; SameSite=Strict{more}"}
+        return Response(status_code=303, headers=SECURITY_HEADERS | kept)
 
 
-def _refusal(error: RequestError) -> str:
-    """Why a key is refused, for people who gave it to the page."""
-    return "This key is not valid; it may have been revoked." if error.status == 401 else error.message
+def _file(name: str) -> Any:
+    body = (Path(__file__).parent / "templates" / name).read_bytes()
+
+    async def serve(request: Request) -> Response:
+        return Response(body, 200, SECURITY_HEADERS, FILES[name])
+
+    return serve
 
 
-async def _send(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:
-    size = (b"content-length", str(len(body)).encode())
-    kind = [(b"content-type", media), size, (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": kind})
-    await send({"type": "http.response.body", "body": body})
+def _shown(template: str, data: dict[str, Any]) -> Any:
+    """A page that is the same for everybody."""
+
+    async def show(request: Request) -> Response:
+        return _render(template, data)
+
+    return show
 
 
-async def _redirect(send: Any, cookie: str) -> None:
-    kind = [
-        (b"location", b"./"),
-        (b"set-cookie", cookie.encode("latin-1")),
-        (b"content-length", b"0"),
-        *_SECURITY_HEADERS,
-    ]
-    await send({"type": "http.response.start", "status": 303, "headers": kind})
-    await send({"type": "http.response.body", "body": b""})
+def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
+    async def show(who: Principal, request: Request) -> Response:
+        return _render(*await make(who, request.scope["query_string"]))
+
+    return show
+
+
+def _refuse(error: RequestError, who: Principal | None, keyed: bool) -> Response:
+    """Why a page cannot be shown, and a way back; or the request for a key."""
+    if error.status not in (401, 403):
+        said = {"kind": "refused", "message": error.message, "again": error.status == 503}
+        return _render("notice.html", said, error.status)
+    words = (
+        error.message if error.status == 403 else "This key is not valid; it may have been revoked." if keyed else ""
+    )
+    if who is not None and is_public(who):
+        words = "This page is not public: it needs a key."
+    return _render("notice.html", {"kind": "login", "message": words}, error.status)
+
+
+def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:
+    frame = {"names": [], "problem": "", "public": False, "keyed": False, "admin": False, "again": False}
+    text = render_page(__package__, template, frame | {"reload": RELOAD_SECONDS} | data, FILTERS)
+    return Response(text, status, SECURITY_HEADERS, "text/html")

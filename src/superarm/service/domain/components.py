@@ -141,14 +141,34 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
 
 
 class ParameterInfo(Struct, frozen=True, omit_defaults=True):
-    """A parameter, with its default; one without has to be given."""
+    """A parameter of a component.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    default
+        Its default; a parameter without one has to be given.
+    """
 
     name: str
     default: float | None = None
 
 
 class ComponentInfo(Struct, frozen=True):
-    """A component that can be named: what it is, in a line and at length, and its parameters."""
+    """A component that can be named.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    summary
+        What it is, in a line.
+    description
+        What it is, at length.
+    parameters
+        Its parameters.
+    """
 
     name: str
     summary: str
@@ -205,7 +225,13 @@ class ActionSpec(Struct, frozen=True, forbid_unknown_fields=True, tag_field="nam
 
 
 class SubsetsParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """Slates have ``k`` arms."""
+    """Slates have ``k`` arms.
+
+    Parameters
+    ----------
+    k
+        How many arms a slate has.
+    """
 
     k: Limit
 
@@ -220,7 +246,13 @@ class SubsetsSpec(ActionSpec, frozen=True, tag="subsets"):
 
 
 class ExplicitParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The slates, each a list of arms."""
+    """The slates, each a list of arms.
+
+    Parameters
+    ----------
+    batches
+        The slates, each a list of arms.
+    """
 
     batches: Annotated[list[ArmNames], Meta(min_length=1, max_length=100_000)]
 
@@ -235,7 +267,15 @@ class ExplicitSpec(ActionSpec, frozen=True, tag="explicit"):
 
 
 class PartitionParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The group of every arm, and how many arms of each group a slate may have."""
+    """The group of every arm, and how many arms of each group a slate may have.
+
+    Parameters
+    ----------
+    groups
+        The group of every arm.
+    limits
+        How many arms of each group a slate may have.
+    """
 
     groups: dict[Name, Name]
     limits: dict[Name, Limit]
@@ -252,14 +292,28 @@ class PartitionSpec(ActionSpec, frozen=True, tag="partition"):
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True):
-    """Arms of which a slate may have at most ``limit``."""
+    """Arms of which a slate may have at most ``limit``.
+
+    Parameters
+    ----------
+    arms
+        The arms of the family.
+    limit
+        How many of them a slate may have.
+    """
 
     arms: ArmNames
     limit: Limit
 
 
 class LaminarParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """Families that are nested or disjoint."""
+    """Families that are nested or disjoint.
+
+    Parameters
+    ----------
+    families
+        The families, which are nested or disjoint.
+    """
 
     families: Annotated[list[Family], Meta(min_length=1, max_length=10_000)]
 
@@ -274,7 +328,13 @@ class LaminarSpec(ActionSpec, frozen=True, tag="laminar"):
 
 
 class SlotsParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """For every slot the arms that it may hold."""
+    """For every slot the arms that it may hold.
+
+    Parameters
+    ----------
+    slots
+        For every slot, by its name, the arms that it may hold.
+    """
 
     slots: Annotated[dict[Name, ArmNames], Meta(min_length=1, max_length=1_000)]
 
@@ -289,7 +349,15 @@ class SlotsSpec(ActionSpec, frozen=True, tag="slots"):
 
 
 class KnapsackParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """What every arm costs, and what a slate may cost."""
+    """What every arm costs, and what a slate may cost.
+
+    Parameters
+    ----------
+    costs
+        What every arm costs.
+    budget
+        What a slate may cost.
+    """
 
     costs: dict[Name, Positive]
     budget: Positive
@@ -305,7 +373,13 @@ class KnapsackSpec(ActionSpec, frozen=True, tag="knapsack"):
 
 
 class EdgesParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The two nodes that every arm, an edge, connects."""
+    """The two nodes that every arm, an edge, connects.
+
+    Parameters
+    ----------
+    edges
+        For every arm, an edge, the two nodes that it connects.
+    """
 
     edges: dict[Name, Edge]
 
@@ -342,7 +416,17 @@ class MatchingSpec(ActionSpec, frozen=True, tag="matching"):
 
 
 class PathsParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The nodes that every arm, a directed edge, leads from and to, and the ends of all paths."""
+    """The nodes that every arm, a directed edge, leads from and to, and the ends of all paths.
+
+    Parameters
+    ----------
+    edges
+        For every arm, a directed edge, the nodes that it leads from and to.
+    source
+        Where paths begin.
+    target
+        Where paths end.
+    """
 
     edges: dict[Name, Edge]
     source: Name

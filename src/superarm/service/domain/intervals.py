@@ -40,6 +40,22 @@ def values_each(problem: Problem, rows: Floats, sizes: Ints, weights: Any = None
     return np.asarray(nothing + np.add.reduceat(added, np.cumsum(sizes) - sizes)) if len(sizes) else np.zeros(0)
 
 
+def worth_each(problem: Problem, rows: Floats, sizes: Ints) -> Floats:
+    """What each item contributes to the values of slates, (len(sizes), n_items); rows and sizes as in ``gains_each``.
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Coverage
+    >>> worth_each(Problem(3, 2, Coverage(), Subsets(2)), np.array([[0.5, 0.0], [0.5, 1.0]]), np.array([2]))
+    array([[0.75, 1.  ]])
+    """
+    reward, weights, first = problem.reward, problem.weights[None], np.cumsum(sizes) - sizes
+    states = np.array(reward.start(np.repeat(weights, len(sizes), 0)), float)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        states[here] = reward.join(states[here], rows[first[here] + place])
+    return np.asarray(reward.worth(weights, states))
+
+
 class Band(NamedTuple):
     """Lower ends, estimates and upper ends, of one shape."""
 
@@ -104,10 +120,3 @@ def value_alone(problem: Problem, q: Floats) -> Floats:
 def value_each_arm(problem: Problem, band: Band) -> Band:
     """The value of each arm on its own, at the lower ends, the estimates and the upper ends of its parameters."""
     return Band(*(value_alone(problem, part) for part in band))
-
-
-def value_in_order(problem: Problem, band: Band) -> tuple[Floats, Band]:
-    """What each arm adds to those before it, at the estimates, and what all of them are worth together."""
-    sizes = np.array([len(band.mean)], np.int64)
-    gains = [gains_each(problem, part, sizes) for part in band]
-    return gains[1][0], Band(*(np.array([nothing + added.sum()]) for added, nothing in gains))

@@ -26,8 +26,8 @@ from superarm.service.domain.components import ActionSpec, SlotsSpec, find_polic
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Fitted, Guarded, Itemed, Refitted, Warmed
-from superarm.service.domain.history import History
-from superarm.service.domain.spec import Settings, to_policy, to_problem
+from superarm.service.domain.history import Estimates, History
+from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
 
 class ProblemState:
@@ -149,6 +149,29 @@ class ProblemState:
     @property
     def settings(self) -> Settings:
         return self.versions[-1]
+
+    @property
+    def words(self) -> Words:
+        """What people call arms, items and outcomes."""
+        return self.settings.words or Words()
+
+    @property
+    def weighty_items(self) -> frozenset[int]:
+        """The items that count: the reward is known if each of them was seen."""
+        return frozenset(np.flatnonzero(self.problem.weights > 0.0).tolist())
+
+    def flush(self) -> None:
+        """Bring the history up to date: compute the rewards of decisions that have finished."""
+        self.history.flush(self.problem, self._estimates)
+
+    @property
+    def _estimates(self) -> Estimates | None:
+        """Estimated parameters by arms; None where they depend on the context."""
+        return None if self.contexts is not None else self._estimate_rows
+
+    def _estimate_rows(self, arms: Ints) -> Floats:
+        support, one = self.problem.support, arms[None]
+        return np.asarray(support.rows_to_items(support.rows(self.tally.mean, one), one, 0.0)[0])
 
     @property
     def t(self) -> int:
@@ -274,7 +297,7 @@ class ProblemState:
             self.history.erase(before, self.problem, share)
             self._count_context(asked, -1)
         else:
-            self.history.follow(before, after, self.problem)
+            self.history.follow(before, after, self.problem, self._estimates)
         self.change_pending(asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
         self._count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)

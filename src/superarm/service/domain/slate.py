@@ -34,7 +34,7 @@ from superarm.core.streams import uniform
 from superarm.offline.inclusion import explored_inclusion
 from superarm.policies import EpsilonGreedy, Policy, Uniform
 from superarm.service.domain.events import Restriction
-from superarm.service.domain.history import RESUMED_DECISIONS, Guard, check_guard
+from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
@@ -376,7 +376,7 @@ def guard_of(learner: ProblemState) -> Guard | None:
     settings = learner.settings
     if settings.guardrail is None or settings.mode != "online":
         return None
-    learner.history.flush(learner.problem)
+    learner.flush()
     return check_guard(learner.history.lift, settings.guardrail, RESUMED_DECISIONS if learner.guarded else 1)
 
 

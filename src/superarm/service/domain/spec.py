@@ -26,8 +26,8 @@ MAX_CONTEXT_NUMBERS = 20_000_000
 
 FeatureName = Annotated[str, Meta(min_length=1, max_length=100)]
 Text = Annotated[str, Meta(max_length=1000)]
-Words = Annotated[list[Text], Meta(max_length=MAX_WORDS)] | Annotated[dict[Text, float], Meta(max_length=MAX_WORDS)]
-FeatureValue = int | float | Text | Words | None
+Texts = Annotated[list[Text], Meta(max_length=MAX_WORDS)] | Annotated[dict[Text, float], Meta(max_length=MAX_WORDS)]
+FeatureValue = int | float | Text | Texts | None
 """The value of a feature: a number, a text, or texts, with or without weights, for a hashed one; null if missing."""
 
 Vector = Annotated[list[float], Meta(max_length=MAX_COORDINATES)]
@@ -36,9 +36,20 @@ GivenFeatures = Annotated[dict[FeatureName, FeatureValue], Meta(max_length=MAX_C
 
 
 class FeaturesSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which features there are, as ``superarm.Features`` declares them; a numeric one without a range is standardised.
+    """Which features there are, as ``superarm.Features`` declares them.
 
-    ``d`` is in place of all others: features are then that many numbers in [-1, 1].
+    Parameters
+    ----------
+    numeric
+        Numeric features by name, with their ranges; one without a range is standardised.
+    categorical
+        Categorical features by name, with their values.
+    hashed
+        Features that are words, by name, with the number of coordinates that they are hashed to.
+    missing
+        The names of features that may be missing.
+    d
+        In place of all others: features are that many numbers in [-1, 1].
     """
 
     numeric: dict[FeatureName, tuple[float, float] | None] = field(default_factory=dict)
@@ -55,21 +66,49 @@ class FeaturesSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class SegmentsParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The categorical features that make the segments, all by default, and how much segments learn from others."""
+    """How users are divided.
+
+    Parameters
+    ----------
+    by
+        The categorical features that make the segments; all by default.
+    pooling
+        How many observations of all segments together count in each of them.
+    """
 
     by: list[FeatureName] = field(default_factory=list)
     pooling: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
 
 
 class RegressionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which entries share parameters: none (false), those of an arm ("arms"), or all (true)."""
+    """The parameters of a linear model.
+
+    Parameters
+    ----------
+    shared
+        Which entries share parameters: none (false), those of an arm (``arms``), or all (true).
+    intercept
+        Whether a constant is added to the features.
+    """
 
     shared: bool | Literal["arms"] = False
     intercept: bool = True
 
 
 class LogisticParameters(RegressionParameters, frozen=True, omit_defaults=True):
-    """As those of a linear model, the mean that is expected before anything is observed, and what refits use."""
+    """The parameters of a logistic model.
+
+    Parameters
+    ----------
+    shared
+        Which entries share parameters: none (false), those of an arm (``arms``), or all (true).
+    intercept
+        Whether a constant is added to the features.
+    prior_mean
+        The mean that is expected before anything is observed.
+    kept
+        How many observations are kept for refits.
+    """
 
     prior_mean: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.5
     kept: Annotated[int, Meta(ge=0, le=MAX_KEPT)] = 16384
@@ -117,9 +156,24 @@ AnyModelSpec = SegmentsSpec | LinearSpec | LogisticSpec
 class ContextSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Features of users, arms and pairs, and the model that learns from them, as ``superarm.Context`` takes them.
 
-    ``arms`` has the features of every arm: values by name as ``arm_features`` declares them, or numbers in [-1, 1].
-    ``stored`` says what is kept of the context of a decision: as it was ``"given"``, or its ``"encoded"`` form alone.
-    ``items_from`` is a categorical feature whose value is the item that a decision is about, if it names no ``items``.
+    Parameters
+    ----------
+    features
+        The features of users.
+    model
+        The model that learns from features.
+    arms
+        The features of every arm: values by name as ``arm_features`` declares them, or numbers in [-1, 1].
+    arm_features
+        Which features arms have.
+    interactions
+        Whether products of features of users and arms are used, too.
+    pairs
+        How many numbers each pair of a user and an arm has.
+    stored
+        What is kept of the context of a decision: as it was ``given``, or its ``encoded`` form alone.
+    items_from
+        A categorical feature whose value is the item that a decision is about, if it names no ``items``.
     """
 
     features: FeaturesSpec = FeaturesSpec()
@@ -212,6 +266,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
 ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
@@ -232,8 +287,16 @@ def check_new_names(names: Iterable[str], argument: str) -> None:
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """A policy of the catalogue by its name, with its parameters.
 
-    For environments that change: with ``window`` it uses the last ``window`` rounds only; with ``half_life`` the weight
-    of a round halves every ``half_life`` rounds.
+    Parameters
+    ----------
+    name
+        The name of the policy; ``GET /v1/policies`` lists them.
+    parameters
+        Its parameters by name; those that are left out have their defaults.
+    window
+        For environments that change: only so many of the last rounds are used.
+    half_life
+        For environments that change: the weight of a round halves every so many rounds.
     """
 
     name: PolicyName = "kl_ucb"
@@ -243,26 +306,101 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The reward (what a slate is worth) by its name, with its parameters."""
+    """The reward (what a slate is worth) by its name, with its parameters.
+
+    Parameters
+    ----------
+    name
+        The name of the reward; ``GET /v1/rewards`` lists them.
+    parameters
+        Its parameters by name; those that are left out have their defaults.
+    """
 
     name: RewardName = "coverage"
     parameters: dict[str, float] = field(default_factory=dict)
 
 
+class Words(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words.
+
+    A plural that does not end in s is given after a stroke: ``"person/people"``. ``unit`` is that of rewards.
+
+    Parameters
+    ----------
+    arm
+        One arm, such as product.
+    item
+        One item, such as segment.
+    outcome
+        What an arm does for an item, such as click.
+    decision
+        One decision, such as view.
+    slate
+        The arms that are shown together, such as page.
+    unit
+        The unit of rewards, such as €; empty for none.
+
+    Examples
+    --------
+    >>> Words(arm="product", item="category", decision="person/people").many("item")
+    'categories'
+    """
+
+    arm: Word = "arm"
+    item: Word = "item"
+    outcome: Word = "outcome"
+    decision: Word = "decision"
+    slate: Word = "slate"
+    unit: Annotated[str, Meta(max_length=20, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+    def one(self, part: str) -> str:
+        """The word for one of them."""
+        return str(getattr(self, part)).partition("/")[0]
+
+    def many(self, part: str) -> str:
+        """The word for several of them."""
+        word, _, plural = getattr(self, part).partition("/")
+        if plural:
+            return str(plural)
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            return f"{word[:-1]}ies"
+        return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The settings, which can be changed while the counters are kept; each change is a new version in the log.
 
-    ``at_window_end`` says what happens to entries without feedback: with a number they count as that value, with
-    ``"ignore"`` not at all. ``late`` says what happens to feedback after the end of the window. ``explore`` is the
-    share of slots drawn at random, with logged propensities. Where no formula is known, as for Thompson sampling,
-    ``propensity_draws`` further slates are drawn with a decision, to count how likely each of its arms was.
-
-    ``control`` is the share of decisions that get ``control_slate``: the caller's baseline, a slate drawn uniformly, or
-    one by the names of its arms. With ``guardrail``, a share, the policy is shown only while what it has surely earned
-    is at least 1 - guardrail of what the control slate would have.
-
-    ``max_pending`` limits how many decisions may await feedback, ``max_per_second`` how many each worker makes per
-    second on average, and twice as many at once; further ones are refused with 429.
+    Parameters
+    ----------
+    policy
+        The policy that chooses slates.
+    mode
+        ``online``: the policy chooses. ``apprentice``: the answer is the caller's baseline, and the policy learns.
+        ``logging_only``: the answer is the baseline, and nothing is learnt.
+    explore
+        The share of slots drawn at random, with logged propensities.
+    window_s
+        How many seconds feedback is awaited; null for ever.
+    at_window_end
+        What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
+    late
+        What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
+    max_pending
+        How many decisions may await feedback; further ones are refused with 429.
+    propensity_draws
+        How many further slates are drawn with a decision to count how likely its arms were, where no formula is
+        known.
+    control
+        The share of decisions that show the control slate, to compare the policy with it.
+    control_slate
+        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms.
+    guardrail
+        The share of the control slate's earnings that may be lost: the policy is shown only while it has surely
+        earned the rest.
+    max_per_second
+        How many decisions each worker makes per second on average, and twice as many at once.
+    words
+        What people call arms, items and outcomes.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -277,15 +415,38 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control_slate: ControlSlate = "baseline"
     guardrail: Guardrail | None = None
     max_per_second: Rate | UnsetType = UNSET
+    words: Words | UnsetType = UNSET
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The description of a problem: arms, items, reward, which slates may be shown, and the settings.
 
-    ``k`` (any k arms) and ``batches`` (a list) are the short forms of two ``actions``. ``support`` names, for every
-    arm, the items that it can touch; without it every arm may touch every item. ``triggered`` says that showing a slate
-    may trigger other arms, so that feedback may be about arms outside of the slate. ``context`` declares what is known
-    of users and arms, and the model that learns from it.
+    Parameters
+    ----------
+    arms
+        The names of all arms: what slates are made of, products for instance.
+    items
+        The names of all items: what an arm may succeed with, segments of customers for instance.
+    weights
+        How much each item counts in the reward; 1 each by default.
+    reward
+        What a slate is worth.
+    k
+        Slates have k arms, any of them: the short form of the action set ``subsets``.
+    batches
+        The slates that may be shown, each a list of arms: the short form of the action set ``explicit``.
+    settings
+        The settings, which can be changed later.
+    seed
+        A seed for everything random; a random one by default.
+    actions
+        Which slates may be shown, in place of ``k`` and ``batches``.
+    support
+        For every arm the items that it can touch; without it, every arm may touch every item.
+    triggered
+        Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate.
+    context
+        What is known of users and arms, and the model that learns from it.
     """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]

@@ -15,16 +15,37 @@ from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 
 
 class FeatureEffect(Struct, frozen=True):
-    """What a feature adds to the estimated mean of an arm; of a logistic model, to its log-odds."""
+    """What a feature adds to the estimate of an arm.
+
+    Parameters
+    ----------
+    feature
+        The feature.
+    effect
+        What it adds to the estimated mean; of a logistic model, to its log-odds.
+    """
 
     feature: str
     effect: float
 
 
 class ExplainedArmReply(Struct, frozen=True):
-    """An arm of a slate: its estimated and its optimistic (or sampled) parameters, one per item that it can touch.
+    """An arm of a slate, and why it was chosen.
 
-    ``gain`` is what it added to the arms before it at the optimistic parameters, ``estimated_gain`` at the estimates.
+    Parameters
+    ----------
+    arm
+        Its name.
+    estimate
+        Its estimated parameters, one per item that it can touch.
+    optimistic
+        The parameters that the policy hoped for, or drew.
+    gain
+        What it added to the arms before it, at the parameters that were hoped for.
+    estimated_gain
+        What it added at the estimates.
+    features
+        The features that mattered most.
     """
 
     arm: str
@@ -36,7 +57,17 @@ class ExplainedArmReply(Struct, frozen=True):
 
 
 class ExplanationReply(Struct, frozen=True):
-    """Why these arms, by what is known now; a pending decision as if it was not made yet."""
+    """Why these arms, by what is known now; a pending decision as if it was not made yet.
+
+    Parameters
+    ----------
+    id
+        The decision's id.
+    problem
+        Its problem.
+    arms
+        The arms in the order of picking.
+    """
 
     id: str
     problem: str

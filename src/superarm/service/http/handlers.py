@@ -14,7 +14,7 @@ from superarm.service.domain import components
 from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import Settings
-from superarm.service.errors import RequestError, unknown
+from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import explanations, views
 from superarm.service.http.auth import Principal, RateLimits, Signer
 from superarm.service.http.query import explain as explain_body
@@ -139,7 +139,15 @@ async def get_versions(call: Call) -> Answer:
 async def get_lift(call: Call) -> Answer:
     """The reward with the policy against that of the control share, with intervals that hold at all times."""
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], lambda state: views.lift(state, delta))
+
+    def read(state: ProblemState) -> replies.LiftReply:
+        name = call.query.get("item")
+        item = None if name is None else state.items.number(name)
+        if name is not None and item is None:
+            raise invalid("item", f"unknown {name[:100]!r}", "name an item of the problem")
+        return views.lift(state, delta, item)
+
+    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
 
 async def get_certificate(call: Call) -> Answer:

@@ -6,8 +6,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from superarm.service.domain.history import join_moments
 from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.lift import join_moments
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.writer import BUCKETS
 
@@ -102,7 +102,7 @@ def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], 
     for key, state in chosen.items():
         history = state.history
         if not in_use(key):
-            history.flush(state.problem)
+            state.flush()
         decisions.add_metric(key, state.decisions)
         pending.add_metric(key, ledger.n_pending.get(key, 0))
         for how in ("complete", "expired", "late"):

@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, built from the table of operations and the types of their bodies and replies."""
 
+import inspect
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -28,6 +29,28 @@ _WORDS = {
     503: "The service cannot answer now, and nothing was written; see Retry-After.",
 }
 _ALWAYS = (401, 403, 408, 413, 422, 429, 503)
+_PARAMETERS = {
+    "name": "The name of the problem.",
+    "id": "The id of the decision; a slash in it is written %2F.",
+    "version": "The number of the version, counted from 1.",
+    "offset": "How many entries to leave out before the first.",
+    "limit": "How many entries a page has at most.",
+    "since": "The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.",
+    "until": "The time before which it ends, written like `since`.",
+    "arm": "The name of an arm.",
+    "unit": "Whom decisions were for, by the name with which they were asked for.",
+    "state": "The state of decisions.",
+    "group": "The group of decisions that are compared.",
+    "cursor": "Where the page begins: the cursor of the page before.",
+    "points": "How many intervals.",
+    "problem": "The name of a problem; without it, all problems and keys.",
+    "delta": "The chance that an interval may be wrong.",
+    "epsilon": "How much better another slate may be; 5 % of the slate's value by default.",
+    "item": "The item whose part of the reward is compared; without it, the whole reward.",
+    "most": "How many features are named for each arm.",
+}
+_SAME = {"SettingsBody": "Settings"}
+"""Objects whose fields mean what those of another one do."""
 
 
 def document(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -36,6 +59,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     types = [kind for op in operations for kind in (op.body, *op.replies.values()) if kind not in (None, bytes)]
     _, schemas = msgspec.json.schema_components([*types, ErrorReply], ref_template=_REF)
     _simplify(schemas)
+    _describe_fields(schemas)
     if "DecisionsReply" in schemas:
         either = [{"$ref": _REF.format(name=name)} for name in ("DecisionReply", "ErrorReply")]
         schemas["DecisionsReply"]["properties"]["decisions"]["items"] = {"anyOf": either}
@@ -53,6 +77,21 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{"key": []}, {}],
     }
+
+
+def _describe_fields(schemas: dict[str, Any]) -> None:
+    """Move what a docstring says of each field, under its heading "Parameters", to the field, in place."""
+    for name in sorted(schemas, key=lambda one: one in _SAME):
+        schema = schemas[name]
+        text = inspect.cleandoc(schema.get("description", "")).replace("``", "`")
+        prose, _, fields = text.partition("\n\nParameters\n----------\n")
+        said = dict(re.findall(r"^(\w+)\n((?:    .*\n?)+)", fields.partition("\n\n")[0], re.MULTILINE))
+        schema["description"] = prose.partition(">>>")[0].strip()
+        like = schemas[_SAME[name]]["properties"] if name in _SAME else {}
+        for field, own in schema.get("properties", {}).items():
+            words = " ".join(said.get(field, "").split()) or like.get(field, {}).get("description", "")
+            words = words or {"name": "Which one it is.", "parameters": "Its parameters."}.get(field, "")
+            own["description"] = f"{words} {own.get('description', '')}".strip()
 
 
 def _simplify(schema: Any) -> None:
@@ -78,7 +117,7 @@ def _operation(op: Operation) -> dict[str, Any]:
         "summary": op.summary,
         "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
         "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)]
-        + [{"name": parameter.name, "in": "query", "schema": parameter.schema} for parameter in op.query],
+        + [_query(parameter.name, parameter.schema) for parameter in op.query],
         "responses": {
             **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
             **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
@@ -95,7 +134,11 @@ def _parameter(name: str) -> dict[str, Any]:
     schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
     if name != "version":
         schema = msgspec.json.schema(ProblemName if name == "name" else Name)
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+    return {"name": name, "in": "path", "required": True, "schema": schema, "description": _PARAMETERS[name]}
+
+
+def _query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, "description": _PARAMETERS[name]}
 
 
 def _said(words: str, kind: Any) -> dict[str, Any]:

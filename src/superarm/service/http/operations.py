@@ -59,7 +59,7 @@ CREATED = {
     "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
     "items": ["sport", "news"],
     "k": 2,
-    "settings": {"policy": {"name": "kl_ucb", "window": 10000}},
+    "settings": {"policy": {"name": "kl_moss"}, "at_window_end": 0.0, "words": {"arm": "ad", "outcome": "click"}},
 }
 PAST = {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]}
 VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
@@ -89,7 +89,7 @@ OPERATIONS = (
     ),
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
-    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA,)),
+    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA, text("item"))),
     Operation(
         *("GET", f"{P}/certificate", "read", handlers.get_certificate, replies.CertificateReply, FEW),
         query=(number("epsilon", 1e12), DELTA),

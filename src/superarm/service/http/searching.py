@@ -42,9 +42,30 @@ FOUND_QUERY = (
 
 
 class ListedDecision(Struct, frozen=True, omit_defaults=True):
-    """A decision in a list: ``at`` is milliseconds since 1970, ``unit`` a digest of whom it was for.
+    """A decision in a list.
 
-    ``values`` has one row per arm and one value per item; null where nothing is known.
+    Parameters
+    ----------
+    id
+        Its id.
+    at
+        When it was made, in milliseconds since 1970.
+    t
+        The round that it was made for.
+    version
+        The version of the settings under which it was made.
+    state
+        ``open``, ``deferred``, ``complete``, ``expired`` or ``unshown``.
+    arms
+        The slate that was shown.
+    values
+        One row per arm, one value per item; null where nothing is known.
+    group
+        ``policy`` or ``control``, if it is part of their comparison.
+    fallback
+        Whether the guardrail let the control slate be shown.
+    unit
+        A digest of whom it was for.
     """
 
     id: str
@@ -60,14 +81,30 @@ class ListedDecision(Struct, frozen=True, omit_defaults=True):
 
 
 class DecisionPageReply(Struct, frozen=True):
-    """Decisions, newest first. ``cursor`` goes on; null after the last page. A page may be short, or empty, before."""
+    """Decisions, newest first. A page may be short, or empty, before the last.
+
+    Parameters
+    ----------
+    decisions
+        The decisions.
+    cursor
+        Where the next page begins; null after the last.
+    """
 
     decisions: list[ListedDecision]
     cursor: str | None
 
 
 class HistoryReply(Struct, frozen=True):
-    """The history of an arm, oldest first; null for all arms together."""
+    """The history of an arm.
+
+    Parameters
+    ----------
+    arm
+        The arm; null for all arms together.
+    intervals
+        Intervals of equal length, oldest first.
+    """
 
     arm: str | None
     intervals: list[HistoryInterval]
@@ -166,7 +203,13 @@ def _found(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
 
 
 class DeletedReply(Struct, frozen=True):
-    """What was deleted."""
+    """What was deleted.
+
+    Parameters
+    ----------
+    problem
+        The name of the problem.
+    """
 
     problem: str
 
@@ -178,7 +221,15 @@ async def delete_problem(call: Call) -> Answer:
 
 
 class ErasedReply(Struct, frozen=True):
-    """How many decisions were erased."""
+    """How many decisions were erased.
+
+    Parameters
+    ----------
+    problem
+        Their problem.
+    erased
+        How many decisions were erased.
+    """
 
     problem: str
     erased: int
@@ -202,7 +253,21 @@ MAX_NAMES = 100
 
 
 class AuditEntry(Struct, frozen=True):
-    """One change: when (milliseconds since 1970), what, of which problem, by which key, and details."""
+    """One change.
+
+    Parameters
+    ----------
+    at
+        When, in milliseconds since 1970.
+    what
+        What was changed.
+    problem
+        Of which problem; null for keys.
+    by
+        The id of the key that did it.
+    details
+        What it changed.
+    """
 
     at: int
     what: str
@@ -212,7 +277,15 @@ class AuditEntry(Struct, frozen=True):
 
 
 class AuditReply(Struct, frozen=True):
-    """A page of changes, newest first, and how many there are."""
+    """A page of changes, newest first.
+
+    Parameters
+    ----------
+    entries
+        The changes.
+    total
+        How many there are.
+    """
 
     entries: list[AuditEntry]
     total: int

@@ -9,10 +9,10 @@ from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.offline import Convergence
-from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.history import measure_lift
+from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.warnings import list_warnings
 from superarm.service.replies import (
     ArmRow,
     CertificateReply,
@@ -66,14 +66,15 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
     )
 
 
-def lift(learner: ProblemState, delta: float) -> LiftReply:
-    """The reply that compares the policy with the control share."""
-    learner.history.flush(learner.problem)
+def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftReply:
+    """The reply that compares the policy with the control share, in total or in what one item contributed."""
+    learner.flush()
     sums = learner.history.lift
-    found = measure_lift(sums, delta)
+    found = measure_lift(sums, delta, item)
+    groups = ((sums.policy, found.policy), (sums.control, found.control))
     policy, control = (
-        GroupReply(one.n, IntervalReply(*bound_mean(one, sums.scale, 0.5 * delta)) if one.n else None)
-        for one in (sums.policy, sums.control)
+        GroupReply(one.decisions if item is None else one.of_item(item).n, mean and IntervalReply(*mean))
+        for one, mean in groups
     )
     return LiftReply(
         learner.settings.control,
@@ -81,11 +82,12 @@ def lift(learner: ProblemState, delta: float) -> LiftReply:
         sums.since,
         policy,
         control,
-        None if found is None else IntervalReply(*found.difference),
-        None if found is None or found.relative is None else IntervalReply(*found.relative),
-        "open" if found is None else found.verdict,
+        None if found.difference is None else IntervalReply(*found.difference),
+        None if found.relative is None else IntervalReply(*found.relative),
+        found.verdict,
         sums.left_out,
         learner.guarded,
+        None if item is None else learner.items.all[item],
     )
 
 
@@ -134,53 +136,3 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmR
         [x * x if s else None for x, s in zip(deviation.tolist(), seen, strict=True)],
         UNSET if own is None else [learner.items.all[i] for i in own],
     )
-
-
-MANY_DECISIONS = 20
-LARGE_SHARE = 0.2
-
-
-def list_warnings(learner: ProblemState) -> list[str]:
-    """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
-    return _from_settings(learner) + _from_decisions(learner)
-
-
-def _from_settings(learner: ProblemState) -> list[str]:
-    settings, found = learner.settings, []
-    if settings.at_window_end != "ignore" and settings.window_s is None:
-        found.append("at_window_end has no effect: window_s is null, so no window ends")
-    if settings.late == "learn" and settings.window_s is None:
-        found.append("late has no effect: window_s is null, so no feedback is late")
-    if settings.explore > 0.0 and settings.mode != "online":
-        found.append(f"explore has no effect: mode {settings.mode} answers with the baseline")
-    if settings.control > 0.0 and settings.mode != "online":
-        found.append(f"control has no effect: mode {settings.mode} answers with the baseline")
-    if isinstance(settings.control_slate, list):
-        gone = [arm for arm in settings.control_slate if learner.retired[learner.arms.numbers([arm])[0]]]
-        if gone and settings.control > 0.0:
-            found.append(f"control has no effect: {gone[0]!r} of control_slate is retired")
-    if settings.at_window_end != "ignore" and settings.window_s is not None and learner.problem.n_items > 1:
-        found.append(
-            f"at_window_end counts every entry that is not told within the window as {settings.at_window_end:g}: "
-            "if feedback tells of some items only, name them in `items` of the decision, or set at_window_end to ignore"
-        )
-    return found
-
-
-def _from_decisions(learner: ProblemState) -> list[str]:
-    history, found = learner.history, []
-    finished = history.complete + history.expired
-    if finished < MANY_DECISIONS:
-        return []
-    if history.filled_in_part > LARGE_SHARE * finished:
-        found.append(
-            f"of {finished} finished decisions, {history.filled_in_part} were told in part and filled with "
-            "at_window_end: estimates are biased towards it unless what was not told is really that value; "
-            "name the `items` of a decision, or set at_window_end to ignore"
-        )
-    if history.unvalued > LARGE_SHARE * finished and history.filled_in_part == 0:
-        found.append(
-            f"of {finished} finished decisions, {history.unvalued} ended with entries of which nothing is known, so "
-            "that their rewards are unknown; name the `items` that a decision is about, if these are what is told"
-        )
-    return found

@@ -103,8 +103,7 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
     0.5
     """
     given = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
-    if body.max_per_second is None:
-        given["max_per_second"] = UNSET
+    given |= {name: UNSET for name in ("max_per_second", "words") if given.get(name, UNSET) is None}
     if body.policy is not UNSET:
         now, change = settings.policy, body.policy
         name = now.name if change.name is UNSET else change.name

@@ -110,7 +110,23 @@ def decode_cursor(text: str) -> tuple[int, str] | None:
 
 
 class HistoryInterval(Struct, frozen=True):
-    """Decisions of some time (``since`` to ``until``, milliseconds), how many showed the arm, and what came of it."""
+    """Decisions of some time.
+
+    Parameters
+    ----------
+    since
+        When it begins, in milliseconds since 1970.
+    until
+        When it ends.
+    decisions
+        How many decisions were made.
+    shown
+        How many of them showed the arm.
+    observed
+        How many of its outcomes were observed.
+    mean
+        Their mean; null if there are none.
+    """
 
     since: int
     until: int

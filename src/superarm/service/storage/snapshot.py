@@ -76,7 +76,7 @@ def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None
     """The state as bytes, with their hash, or that of one problem; nobody may change it meanwhile."""
     chosen = sorted(key for key in ledger.problems if problem in (None, key))
     for key in chosen:
-        ledger.problems[key].history.flush(ledger.problems[key].problem)
+        ledger.problems[key].flush()
     pending = [(key[0], one) for key, one in ledger.pending.items() if problem in (None, (key[0], one.asked.problem))]
     histories = [ledger.problems[key].history for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]

@@ -14,11 +14,11 @@ async function refresh() {
     const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
     for (const part of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(part.id);
-      const typing = part.contains(document.activeElement);
+      const typing = part.contains(document.activeElement) && document.activeElement.matches("input, select");
       if (!next || typing || next.innerHTML === part.innerHTML) continue;
-      const scrolled = [...part.querySelectorAll(".wide")].map((box) => box.scrollLeft);
+      const open = [...part.querySelectorAll("details")].map((box) => box.open);
       part.replaceChildren(...next.childNodes);
-      part.querySelectorAll(".wide").forEach((box, n) => { box.scrollLeft = scrolled[n] ?? 0; });
+      part.querySelectorAll("details").forEach((box, n) => { box.open = open[n] ?? false; });
     }
     pulse.textContent = "live";
     pulse.dataset.state = "live";
@@ -31,13 +31,17 @@ async function refresh() {
   }
 }
 
-const stream = new EventSource(document.body.dataset.stream);
-stream.addEventListener("open", () => { pulse.textContent = "live"; pulse.dataset.state = "live"; });
-stream.addEventListener("grown", refresh);
-stream.addEventListener("error", () => { pulse.textContent = "out of touch; trying again"; pulse.dataset.state = "lost"; });
+if (document.body.dataset.stream) {
+  const stream = new EventSource(document.body.dataset.stream);
+  stream.addEventListener("open", () => { pulse.textContent = "live"; pulse.dataset.state = "live"; });
+  stream.addEventListener("grown", refresh);
+  stream.addEventListener("error", () => { pulse.textContent = "out of touch; trying again"; pulse.dataset.state = "lost"; });
+}
 
-const choice = document.getElementById("problem");
-choice?.addEventListener("change", () => choice.form.submit());
+// Whoever chooses a problem or a segment need not press a button as well.
+for (const choice of document.querySelectorAll("#problem, [data-submit]")) {
+  choice.addEventListener("change", () => choice.form.submit());
+}
 
 // "/" finds an arm, "n" and "p" turn the pages of the table.
 addEventListener("keydown", (event) => {

@@ -1,0 +1,140 @@
+"""What the address of a page asks for, and days and times, in UTC."""
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+MAX_TRIED_ARMS = 50
+SORTS = ("value", "observed", "awaiting", "number")
+DAY_MS = 86_400_000
+
+
+class TimeRange(NamedTuple):
+    """From the start of the day ``since`` to the end of the day ``until``, both as ISO dates; empty for no limit."""
+
+    since: str = ""
+    until: str = ""
+
+    def holds(self, at: int) -> bool:
+        """Whether a time, in milliseconds, is in the range."""
+        day = f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d}"
+        return (self.since or day) <= day <= (self.until or day)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The range as parameters of the HTTP interface: up to the end of the last day."""
+        until = {"until": f"{self.until}T23:59:59.999Z"} if self.until else {}
+        return ({"since": self.since} if self.since else {}) | until
+
+
+def time_range(since: str, until: str) -> TimeRange:
+    """The range of two texts; what is no date is left out.
+
+    >>> time_range("2026-03-01", "soon")
+    TimeRange(since='2026-03-01', until='')
+    >>> time_range("2026-03-01", "2026-03-01").holds(1_772_323_200_000 + DAY_MS - 1)
+    True
+    """
+
+    def is_day(text: str) -> bool:
+        try:
+            return len(text) == 10 and bool(datetime.strptime(text, "%Y-%m-%d"))
+        except ValueError:
+            return False
+
+    return TimeRange(since if is_day(since) else "", until if is_day(until) else "")
+
+
+class View(NamedTuple):
+    """What the address of a problem's page asks for; ``item`` is the segment that it is about, empty for all."""
+
+    problem: str = ""
+    item: str = ""
+    sort: str = "value"
+    find: str = ""
+    page: int = 0
+    items: int = 0
+    decision: str = ""
+    since: str = ""
+    until: str = ""
+    tried: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> TimeRange:
+        """The days that the curve shows."""
+        return TimeRange(self.since, self.until)
+
+    def pairs(self, *left_out: str, **change: Any) -> list[tuple[str, str]]:
+        """The view as names and values, without what has its default."""
+        plain, view = View(), self._replace(**change)
+        names = [name for name in View._fields if name not in (*left_out, "tried")]
+        given = [(name, str(getattr(view, name))) for name in names if getattr(view, name) != getattr(plain, name)]
+        return given + [("try", arm) for arm in view.tried if "tried" not in left_out]
+
+    def address(self, to: str = "", **change: Any) -> str:
+        """The address of this view, with something changed; ``to`` is a place on the page."""
+        return f"./?{urlencode(self.pairs(**change))}{to}"
+
+
+def whole_number(text: str) -> int:
+    """A number in an address; 0 if it is none, or too large.
+
+    >>> whole_number("12"), whole_number("-1")
+    (12, 0)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+
+
+def parse(query: bytes) -> dict[str, str]:
+    """The parameters of an address, the last of each name."""
+    return dict(parse_qsl(query.decode("latin-1")))
+
+
+def view_of(query: bytes) -> View:
+    """What the address asks for; what makes no sense is left out.
+
+    >>> view_of(b"problem=ads&page=x&try=a&try=a").tried
+    ('a',)
+    """
+    last = parse(query)
+    tried = dict.fromkeys(value for name, value in parse_qsl(query.decode("latin-1")) if name == "try")
+    return View(
+        last.get("problem", ""),
+        last.get("item", "")[:256],
+        last["sort"] if last.get("sort") in SORTS else "value",
+        last.get("find", "")[:256],
+        whole_number(last.get("page", "")),
+        whole_number(last.get("items", "")),
+        last.get("decision", "")[:256],
+        *time_range(last.get("since", ""), last.get("until", "")),
+        tuple(tried)[:MAX_TRIED_ARMS],
+    )
+
+
+def date_label(at: float, span: float) -> str:
+    """A time on an axis that covers ``span`` milliseconds.
+
+    >>> date_label(1_772_323_200_000, DAY_MS), date_label(1_772_323_200_000, 30 * DAY_MS)
+    ('1 Mar 00:00', '1 Mar 2026')
+    """
+    time = datetime.fromtimestamp(at / 1000, UTC)
+    clock = f"{time:%H:%M:%S}" if span < 600_000 else f"{time:%H:%M}"
+    return f"{time.day} {time:%b} {clock}" if span < 4 * DAY_MS else f"{time.day} {time:%b %Y}"
+
+
+def duration(seconds: float) -> str:
+    """A time span in the largest unit of which it is a whole number.
+
+    >>> duration(86_400.0), duration(5_400.0), duration(0.5)
+    ('1 day', '90 minutes', '0.5 s')
+    """
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        n = seconds / size
+        if n >= 1.0 and n == int(n):
+            return f"{n:g} {unit}{'' if n == 1.0 else 's'}"
+    return f"{seconds:g} s"
+
+
+def moment(at: int) -> str:
+    """A time in a table, to the second."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,126 @@
+"""Curves over time as points of a picture; a template draws them. The horizontal axis is time."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from superarm.service.console.address import TimeRange, date_label
+from superarm.service.domain.history import History, Stretch, join_stretches
+from superarm.service.domain.lift import RunningMoments, mean_interval
+
+MAX_POINTS, FEWEST_POINTS = 48, 8
+KNOWN_SHARE = 0.9
+"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them."""
+
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 24.0
+SIZES = {"broad": (720.0, 250.0, 5), "narrow": (350.0, 250.0, 2)}
+"""Width, height, and how many dates have room below: on a desktop, and on a phone."""
+
+
+class Point(NamedTuple):
+    """A value at a time (milliseconds), and how far its interval reaches; None where it is not known."""
+
+    at: int
+    value: float | None
+    reach: float = 0.0
+
+
+def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
+    """Curves, each with its name, as pictures for both kinds of screens; empty if there is no value.
+
+    A picture has ``lines`` (curves without gaps and the bands around them: kind, path and first point), and ``ticks``
+    and ``dates`` beside its axes.
+    """
+    known = [p for _, points in curves for p in points if p.value is not None]
+    if not known:
+        return []
+    top = max(p.value + p.reach for p in known if p.value is not None) * 1.05 or 1.0
+    times = [p.at for _, points in curves for p in points if p.at]
+    first, span = min(times), max(1, max(times) - min(times))
+    charts = []
+    for screen, (width, height, n_dates) in SIZES.items():
+        right, low = width - RIGHT, height - BOTTOM
+
+        def x(at: float, right: float = right) -> float:
+            return LEFT + (right - LEFT) * (at - first) / span
+
+        def y(value: float, low: float = low) -> float:
+            return low - (low - TOP) * min(max(value, 0.0), top) / top
+
+        lines = list[tuple[str, str, tuple[float, float]]]()
+        for name, points in curves:
+            for run in _runs(points):
+                places = [(x(p.at), p.value or 0.0, p.reach) for p in run]
+                if len(run) > 1 and any(p.reach for p in run):
+                    over = [(a, y(value + reach)) for a, value, reach in places]
+                    under = [(a, y(value - reach)) for a, value, reach in reversed(places)]
+                    lines.append((f"band {name}", f"{_path(over + under)}Z", over[0]))
+                spots = [(a, y(value)) for a, value, _ in places]
+                lines.append((f"{'curve' if len(run) > 1 else 'dot'} {name}", _path(spots), spots[0]))
+        ticks = [(y(value), label) for value, label in _ticks(top)]
+        places_of_dates = [n / (n_dates - 1) for n in range(n_dates)] if max(times) > first else [0.0]
+        anchors = {0.0: "start", 1.0: "end"}
+        dates = [
+            (x(first + share * span), date_label(first + share * span, span), anchors.get(share, "middle"))
+            for share in places_of_dates
+        ]
+        size = {"screen": screen, "width": width, "height": height}
+        charts.append(size | {"lines": lines, "ticks": ticks, "dates": dates})
+    return charts
+
+
+def spark(points: Sequence[Point]) -> str:
+    """The path of a small curve without axes, 120 by 26."""
+    known = [(p.at, p.value) for p in points if p.value is not None]
+    if len(known) < 2:
+        return ""
+    first, span, top = known[0][0], max(1, known[-1][0] - known[0][0]), max(value for _, value in known) or 1.0
+    return _path([(1.0 + 118.0 * (at - first) / span, 25.0 - 23.0 * max(value, 0.0) / top) for at, value in known])
+
+
+def reward_points(
+    history: History, needed: frozenset[int], item: int | None = None, times: TimeRange | None = None
+) -> dict[str, list[Point]]:
+    """Rewards per decision over time, of the policy and of the baseline, in total or by one item."""
+    if item is not None:
+        needed = frozenset()
+    chosen = [one for one in history.stretches if one.at and (times is None or times.holds(one.at))]
+    k = max(1, -(-len(chosen) // MAX_POINTS))
+    while True:
+        joined = [join_stretches(chosen[n : n + k]) for n in range(0, len(chosen), k)]
+        points = {of: [_point(one, of, needed, item) for one in joined] for of in ("policy", "baseline")}
+        seen = [point for point, one in zip(points["policy"], joined, strict=True) if one.policy.count]
+        if len(joined) <= FEWEST_POINTS or sum(p.value is not None for p in seen) >= KNOWN_SHARE * len(seen):
+            return points
+        k *= 2
+
+
+def _point(stretch: Stretch, of: str, needed: frozenset[int], item: int | None) -> Point:
+    moments: RunningMoments = getattr(stretch, of)
+    mean = mean_interval(moments if item is None else moments.of_item(item), needed)
+    if mean is None:
+        return Point(stretch.at, None)
+    return Point(stretch.at, mean.value, mean.reach if math.isfinite(mean.reach) else 0.0)
+
+
+def _runs(points: Sequence[Point]) -> list[list[Point]]:
+    """The points that follow each other without a gap."""
+    runs: list[list[Point]] = [[]]
+    for point in points:
+        if point.value is not None:
+            runs[-1].append(point)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _ticks(top: float) -> list[tuple[float, str]]:
+    """Round numbers from 0 to ``top``, and how they are written."""
+    size = 10.0 ** math.floor(math.log10(top / 3.0))
+    size *= next(m for m in (1.0, 2.0, 5.0, 10.0) if top / (m * size) <= 5.0)
+    decimals = max(0, -math.floor(math.log10(size) + 1e-9))
+    return [(n * size, f"{n * size:,.{decimals}f}") for n in range(int(top / size) + 1)]
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)

@@ -1,0 +1,328 @@
+"""What each page shows, as plain data for its template. No page asks a policy: looking changes no later decision."""
+
+import asyncio
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import UnsetType
+
+from superarm.agent.explanations import Explanation
+from superarm.core.errors import InvalidArgument
+from superarm.service.console import address, arms, changes, charts, verdicts
+from superarm.service.console.address import View
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
+from superarm.service.domain.history import Stretch
+from superarm.service.domain.ledger import Key
+from superarm.service.domain.lift import difference, mean_interval
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.warnings import list_warnings
+from superarm.service.errors import RequestError, unknown
+from superarm.service.http import views
+from superarm.service.http.auth import Principal, permit
+from superarm.service.http.explanations import explain
+from superarm.service.http.handlers import Call
+from superarm.service.http.searching import AuditEntry, DecisionPageReply, find_decisions, get_history, read_audit
+from superarm.service.http.service import Service
+from superarm.service.runtime.coordinator import THREAD_SIZE
+from superarm.service.storage.base import StoreUnavailable
+
+PROBLEMS_PER_PAGE, DECISIONS_PER_PAGE, HISTORY_POINTS = 25, 50, 30
+MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
+MAX_CERTIFIED_ENTRIES = 20_000
+"""Of larger problems the page does not say whether the best slate is found: ``GET …/certificate`` does."""
+
+CERTIFICATE_SECONDS, WAIT_SECONDS = 30.0, 1.0
+"""How long an answer to that is shown before another is computed, and how long a page waits for one."""
+
+SEARCH_FIELDS = ("since", "until", "arm", "unit", "state", "group")
+Data = dict[str, Any]
+
+
+Page = tuple[str, Data]
+"""A template, and what it is filled with."""
+
+
+class Pages:
+    """Makes the pages; each method takes who asks and the query of the address."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._coordinator = service, service.coordinator
+        self._certificates: dict[Key, tuple[float, asyncio.Task[Any]]] = {}
+
+    async def home(self, who: Principal, query: bytes) -> Page:
+        """One problem: that of the address, or the busiest."""
+        view = address.view_of(query)
+        key, names = await self._enter(who, view.problem)
+        if not key[1]:
+            return self.nothing_yet(who)
+        view = view._replace(problem=key[1], decision="" if is_public(who) else view.decision)
+        state = await self._coordinator.find(*key)
+        item = state.items.number(view.item) if view.item else None
+        found = await self._find_decision(who.tenant, view) if view.decision else {}
+        certificate = await self._certify(key, state)
+
+        def read(state: ProblemState) -> Data:
+            state.flush()
+            pending = self._coordinator.ledger.n_pending.get(key, 0)
+            return _problem_data(state, view, item, self._health(who, pending), certificate)
+
+        shown = await self._coordinator.read(*key, read, THREAD_SIZE)
+        return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
+
+    async def problems(self, who: Principal, query: bytes) -> Page:
+        """All problems of the tenant, side by side."""
+        names = await self._coordinator.ownership.names(who.tenant)
+        if not names:
+            return self.nothing_yet(who)
+        here = address.whole_number(address.parse(query).get("page", ""))
+        rows = []
+        for name in names[here * PROBLEMS_PER_PAGE : (here + 1) * PROBLEMS_PER_PAGE]:
+            key = (who.tenant, name)
+            state = self._coordinator.ledger.problems.get(key)
+            if state is not None and not self._coordinator.is_locked(key):
+                state.flush()
+            pending = self._coordinator.ledger.n_pending.get(key, 0)
+            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending, is_public(who))))
+        last = (len(names) - 1) // PROBLEMS_PER_PAGE
+        shown = {"rows": rows, "total": len(names), "page": here, "last": last}
+        return ("problems.html", self._frame(who, "", names) | shown)
+
+    async def versions(self, who: Principal, query: bytes) -> Page:
+        """The versions of a problem's settings, and the changes of the problem."""
+        key, names, _, _ = await self.open_problem(who, query)
+        made = await asyncio.to_thread(read_audit, self._service.store, *key)
+        starts = dict[int, AuditEntry]()
+        for entry in reversed(made):  # another problem may have had this name before
+            starts = {1: entry} if entry.what == "created" else starts
+            starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
+
+        def read(state: ProblemState) -> Data:
+            state.flush()
+            last = len(state.versions)
+            shown = range(last, max(0, last - MAX_SHOWN_VERSIONS), -1)
+            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last, "words": state.words}
+
+        shown = await self._coordinator.read(*key, read)
+        shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
+        return ("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
+
+    async def arm(self, who: Principal, query: bytes) -> Page:
+        """One arm, and its history."""
+        key, names, state, asked = await self.open_problem(who, query)
+        name = asked.get("arm", "")
+        number = state.arms.number(name)
+        if number is None:
+            raise unknown(state.words.one("arm"), name[:100])
+        times = address.time_range(asked.get("since", ""), asked.get("until", ""))
+        wanted = {"arm": name, "points": str(HISTORY_POINTS), **times.query}
+        _, found = await get_history(self._call(who, key[1], wanted))
+        shares, means = list[charts.Point](), list[charts.Point]()
+        for one in found.intervals:
+            shares.append(charts.Point(one.until, one.shown / one.decisions if one.decisions else None))
+            means.append(charts.Point(one.until, one.mean))
+        shown = await self._coordinator.read(*key, lambda state: _arm_data(state, number))
+        shown |= {"shares": charts.draw([("policy", shares)]), "means": charts.draw([("policy", means)])}
+        shown |= {"shown": sum(p.shown for p in found.intervals), "observed": sum(p.observed for p in found.intervals)}
+        return ("arm.html", self._frame(who, key[1], names) | shown | {"arm": name, "times": times})
+
+    async def decisions(self, who: Principal, query: bytes) -> Page:
+        """The search for decisions."""
+        key, names, state, asked = await self.open_problem(who, query)
+        found, cursor, wrong = list[Any](), None, ""
+        try:
+            reply = await self.search(who, key[1], asked, DECISIONS_PER_PAGE)
+            found, cursor = reply.decisions, reply.cursor
+        except RequestError as error:
+            wrong = error.message
+        given = {field: asked[field] for field in SEARCH_FIELDS if asked.get(field)}
+        shown: Data = {"asked": asked, "rows": found, "wrong": wrong, "cursor": cursor, "words": state.words}
+        shown |= {"query": urlencode({"problem": key[1], **given}), "later": "cursor" in asked}
+        return ("decisions.html", self._frame(who, key[1], names) | shown)
+
+    async def search(self, who: Principal, name: str, asked: dict[str, str], limit: int) -> DecisionPageReply:
+        """A page of decisions, as ``GET …/decisions`` finds them."""
+        given = {field: asked[field] for field in (*SEARCH_FIELDS[2:], "cursor") if asked.get(field)}
+        times = address.time_range(asked.get("since", ""), asked.get("until", ""))
+        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}))
+
+    def nothing_yet(self, who: Principal) -> Page:
+        """A service without problems."""
+        return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
+
+    async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str], ProblemState, dict[str, str]]:
+        """The problem that the address asks for, the names of all, and what else it asks for."""
+        permit(who, "read")
+        asked = address.parse(query)
+        key, names = await self._enter(who, asked.get("problem", ""))
+        if not key[1]:
+            raise RequestError(404, "unknown", "there is no problem yet")
+        return key, names, await self._coordinator.find(*key), asked
+
+    async def _enter(self, who: Principal, name: str) -> tuple[Key, list[str]]:
+        """The problem of this name, or the busiest, ready to be read; and the names of all."""
+        names = await self._coordinator.ownership.names(who.tenant)
+        if not name and names:
+            name = max(names, key=lambda one: self._activity((who.tenant, one)))
+        if name:
+            await self._coordinator.ownership.enter((who.tenant, name), creates=False)
+        return (who.tenant, name), names
+
+    def _activity(self, key: Key) -> tuple[int, int]:
+        """The last day on which decisions finished, and how many decisions there are: the busiest has most."""
+        state = self._coordinator.ledger.problems.get(key)
+        if state is None:
+            return -1, 0
+        return max((one.at for one in state.history.stretches), default=0) // address.DAY_MS, state.decisions
+
+    def _frame(self, who: Principal, chosen: str, names: list[str], view: View | None = None) -> Data:
+        """What every page has around its own data."""
+        rights = {"public": is_public(who), "keyed": bool(who.key), "admin": may_change(who)}
+        return {"problem": chosen, "names": names, "view": view or View(chosen), **rights}
+
+    def _health(self, who: Principal, pending: int) -> verdicts.Health:
+        condition, writer = self._coordinator.condition, self._coordinator.writer
+        wrong = (condition.public_reason if is_public(who) else condition.reason) or writer.overload() or ""
+        return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+
+    async def _certify(self, key: Key, state: ProblemState) -> Any:
+        """Whether the best slate is found: computed in the background; None while there is no answer."""
+        if state.problem.n_entries > MAX_CERTIFIED_ENTRIES:
+            return None
+        made, task = self._certificates.get(key, (0.0, None))
+        if task is None or (task.done() and time.monotonic() - made > CERTIFICATE_SECONDS):
+            task = asyncio.create_task(self._coordinator.certifier.certify(*key, None, 0.05))
+            self._certificates[key] = (time.monotonic(), task)
+        await asyncio.wait([task], timeout=WAIT_SECONDS)
+        return task.result() if task.done() and task.exception() is None else None
+
+    async def _find_decision(self, tenant: str, view: View) -> Data:
+        try:
+            record = await self._coordinator.record((tenant, view.decision))
+            if record.asked.problem != view.problem:
+                return {"wrong": f"It belongs to problem {record.asked.problem!r}."}
+            state = await self._coordinator.problem_of(tenant, record)
+        except (RequestError, StoreUnavailable) as error:
+            return {"wrong": str(error)}
+        shown = _decision_data(record, state)
+        try:
+            reasons: Explanation = (await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN))[1]
+            return shown | {"reasons": reasons.arms}
+        except (RequestError, StoreUnavailable, InvalidArgument) as error:
+            return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
+
+    def _call(self, who: Principal, name: str, query: dict[str, str]) -> Call:
+        service = self._service
+        return Call(service.coordinator, who, {"name": name}, query, None, service.limits.problems, service.rates)
+
+
+def is_public(who: Principal) -> bool:
+    """Whether somebody looks without a key at a page that is open to everybody."""
+    return "public" in who.scopes
+
+
+def may_change(who: Principal) -> bool:
+    """Whether who looks may change the problem."""
+    return "admin" in who.scopes
+
+
+def _problem_data(state: ProblemState, view: View, item: int | None, health: verdicts.Health, certificate: Any) -> Data:
+    history, settings, gone = state.history, state.settings, state.learner.retired_items
+    points = charts.reward_points(history, state.weighty_items, item, view.times)
+    shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
+    table, last = arms.list_arms(state, view, item), history.last
+    tried = [(name, state.arms.number(name)) for name in view.tried]
+    known = [number for _, number in tried if number is not None]
+    finished = history.complete + history.expired
+    about = {"words": state.words, "k": state.k, "settings": settings, "version": len(state.versions)}
+    about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
+    about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
+    about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}
+    curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
+    feedback = {"history": history, "pending": health.pending, "few": finished < verdicts.FEW}
+    return {
+        "tiles": verdicts.list_tiles(state, item, health, certificate),
+        "faults": verdicts.find_faults(state, health.pending),
+        "table": table,
+        "heat": arms.heat_map(state, table["numbers"], view.items),
+        "slate": None if last is None else arms.worth(state, last.action, item),
+        "tried": arms.worth(state, known, item) if known else None,
+        "unknown": [name for name, number in tried if number is None],
+        **(about | curve | feedback),
+    }
+
+
+def _control_slate(state: ProblemState) -> str:
+    slate, words = state.settings.control_slate, state.words
+    if isinstance(slate, list):
+        return ", ".join(slate)
+    if slate == "uniform":
+        return f"{words.many('arm')} drawn at random"
+    return "the baseline that its request names; a request without one is refused"
+
+
+def _problem_row(state: ProblemState, pending: int, public: bool) -> Data:
+    now, faults = state.history.earned(state.weighty_items), [] if public else verdicts.find_faults(state, pending)
+    finished = state.history.complete + state.history.expired
+    row = {"decisions": state.decisions, "pending": pending, "n_arms": state.problem.n_arms}
+    return row | {
+        "words": state.words,
+        "settings": state.settings,
+        "spark": charts.spark(charts.reward_points(state.history, state.weighty_items)["policy"]),
+        "reward": None if now is None else now.realised,
+        "learning": verdicts.judge_learning(state),
+        "fault": next((one for one in faults if one.harms), faults[0] if faults else None),
+        "feedback": "–" if public else "good" if finished >= verdicts.FEW else "too early",
+    }
+
+
+def _arm_data(state: ProblemState, arm: int) -> Data:
+    row = views.arm(state, state.overall(), arm)
+    names = state.items.all if isinstance(row.items, UnsetType) else row.items
+    order = sorted(range(len(names)), key=lambda i: -(row.mean[i] or 0.0))[: 2 * MAX_ITEMS_SHOWN]
+    spread = [None if x is None else x**0.5 for x in row.variance]
+    rows = [(names[i], row.mean[i], spread[i], row.seen[i]) for i in order]
+    return {"row": row, "rows": rows, "left_out": len(names) - len(order), "words": state.words}
+
+
+def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
+    rewards, needed = state.history.versions, state.weighty_items
+    now, mine = (rewards.get(n, Stretch()).policy for n in (len(state.versions), version))
+    current = version == len(state.versions)
+    before = state.versions[version - 2] if version > 1 else None
+    said = ["created"] if before is None else list_changes(before, state.versions[version - 1]) or ["nothing"]
+    reward, gap = mean_interval(mine, needed), None if current else difference(now, mine, needed)
+    about = {"version": version, "current": current, "start": start, "said": said}
+    return about | {"finished": mine.count, "reward": reward, "gap": gap}
+
+
+def list_changes(before: Any, after: Any) -> list[str]:
+    """What differs between two settings, in words.
+
+    >>> from superarm.service.domain.spec import Settings
+    >>> list_changes(Settings(), Settings(explore=0.1))
+    ['explore: 0.0 → 0.1']
+    """
+    old, new = (msgspec.to_builtins(settings) for settings in (before, after))
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return [f"{name}: {_said(old.get(name))} → {_said(new.get(name))}" for name in names]
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _decision_data(record: DecisionRecord, state: ProblemState) -> Data:
+    asked, names = record.asked, state.arms.all
+    chances = asked.propensities if record.action == asked.action else None
+    items = list(asked.items or range(asked.n_items))[:MAX_ITEMS_SHOWN]
+    rows = []
+    for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
+        own = state.items_of(arm)
+        values = row or blank_row(record, asked.n_items if own is None else len(own))
+        by_item = dict(enumerate(values) if own is None else zip(own.tolist(), values, strict=True))
+        rows.append((names[arm], chances[place] if chances else None, [by_item.get(i) for i in items]))
+    instead = [names[j] for j in asked.policy_action or ()]
+    codes = {"pending": PENDING, "filled": DEFAULTED}
+    return {"record": record, "items": [state.items.all[i] for i in items], "rows": rows, "instead": instead} | codes

@@ -1,0 +1,234 @@
+"""The tiles at the top of a problem's page, and what is wrong with the feedback: answers as data.
+
+The questions and explanations that go with them are in ``templates/verdicts.html``.
+"""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from superarm.offline import Convergence
+from superarm.pages import format_number
+from superarm.service.domain.history import History
+from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import guard_of
+from superarm.service.http.views import needed_decisions
+
+FEW = 20
+"""Below so many finished decisions nothing is concluded."""
+
+NOTED_SHARE, ALARMING_SHARE = 0.1, 0.5
+"""Shares of decisions from which on something is worth a remark, and from which on it harms what is learnt."""
+
+NEAR_SHARE, MAX_EXPECTED = 0.2, 10_000_000
+"""A slate further below the best than this is not called near; and more decisions than this are not promised."""
+
+
+NEARLY_ZERO = 5e-5
+
+
+class Tile(NamedTuple):
+    """An answer: a word (``kind`` is good, bad or open), one line, and ``facts`` for the explanation."""
+
+    name: str
+    word: str
+    line: str
+    kind: str = "open"
+    facts: Mapping[str, Any] = MappingProxyType({})
+
+
+class Health(NamedTuple):
+    """The state of the process: ``status`` as ``/health`` says it, and what is ``wrong``, empty if nothing is."""
+
+    status: str
+    wrong: str
+    queue: int
+    pending: int
+    worker: str
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as people read it; one that is nearly 0 is 0.
+
+    >>> number(7.07112, 3), number(1.4e-9)
+    ('7.07', '0')
+    """
+    return format_number(0.0 if value is not None and abs(value) < NEARLY_ZERO else value, digits)
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A difference, with its sign.
+
+    >>> signed(0.1234), signed(-2.0)
+    ('+0.123', '−2.00')
+    """
+    return f"{'+' if value > 0.0 else ''}{number(value, digits)}"
+
+
+def plus_minus(mean: MeanInterval) -> str:
+    """How far an interval reaches; nothing if that is not known."""
+    return f" ± {number(mean.reach, 2)}" if math.isfinite(mean.reach) else ""
+
+
+def list_tiles(state: ProblemState, item: int | None, health: Health, certificate: Any) -> list[Tile]:
+    """The answers about a problem, or about one of its items."""
+    found = [tell_earnings(state, item), compare(state, item), judge_learning(state, item), judge_guard(state)]
+    found += [judge_convergence(state, certificate) if item is None else None, judge_health(state, health)]
+    return [tile for tile in found if tile is not None]
+
+
+def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
+    """The reward that people gave, beside what was estimated of the same slates."""
+    words, earned = state.words, state.history.earned(state.weighty_items, item)
+    if earned is None:
+        return Tile("earnings", "–", f"no {words.one('decision')} with a known reward yet")
+    line = f"{'' if words.unit else 'reward '}per {words.one('decision')}{plus_minus(earned.realised)}"
+    if earned.gap is not None:
+        estimated = number(earned.realised.value - earned.gap.value, 3)
+        line += f"; estimated {estimated}, difference {signed(earned.gap.value, 2)}{plus_minus(earned.gap)}"
+    return Tile("earnings", f"{number(earned.realised.value, 3)} {words.unit}".strip(), line)
+
+
+def compare(state: ProblemState, item: int | None) -> Tile:
+    """The policy against the control share, or if there was none, against decisions with the caller's baseline."""
+    if state.settings.control > 0.0 or state.history.lift.control.decisions:
+        return judge_lift(state, item)
+    policy, baseline = (
+        _moments(join_moments([getattr(one, of) for one in state.history.stretches]), item)
+        for of in ("policy", "baseline")
+    )
+    if not policy.count or not baseline.count:
+        return Tile("alone", "Unknown", f"no {state.words.many('decision')} to compare with: set a control share")
+    facts = {"policy": policy.count, "other": baseline.count}
+    gap = difference(policy, baseline, _needed(state, item))
+    return _judge("baseline", gap, state, "than the baseline, at other times", facts, ("Better", "Unclear", "Worse"))
+
+
+def judge_lift(state: ProblemState, item: int | None) -> Tile:
+    """Whether the policy earns more than the control share; the interval holds at all times."""
+    words, sums = state.words, state.history.lift
+    found = measure_lift(sums, item=item)
+    counts = [one.decisions if item is None else one.of_item(item).n for one in (sums.policy, sums.control)]
+    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.decisions}
+    if found.difference is None:
+        many = words.many("decision")
+        line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"
+        return Tile("control", "Too early", line, facts=facts)
+    value, low, high = found.difference
+    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
+    line = f"{signed(value, 2)} {words.unit}".strip() + f"{share}, between {signed(low, 2)} and {signed(high, 2)}"
+    names = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
+    word, kind = names[found.verdict]
+    return Tile("control", word, line, kind, facts)
+
+
+def judge_learning(state: ProblemState, item: int | None = None) -> Tile:
+    """Whether late decisions earn more than early ones."""
+    parts = [one for stretch in state.history.stretches if (one := _moments(stretch.policy, item)).count]
+    quarter = max(1, len(parts) // 4)
+    if len(parts) < 8:
+        n = sum(one.count for one in parts)
+        line = f"{n:,} {state.words.many('decision')} have finished; a few more are needed"
+        return Tile("learning", "Too early", line)
+    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), _needed(state, item))
+    return _judge("learning", gained, state, "since the start", {}, ("Yes", "Unclear", "Falling"))
+
+
+def _moments(moments: Any, item: int | None) -> Any:
+    return moments if item is None else moments.of_item(item)
+
+
+def _needed(state: ProblemState, item: int | None) -> frozenset[int]:
+    return state.weighty_items if item is None else frozenset()
+
+
+def _judge(
+    name: str, gap: MeanInterval | None, state: ProblemState, than: str, facts: Any, words: tuple[str, str, str]
+) -> Tile:
+    if gap is None or not math.isfinite(gap.reach):
+        return Tile(name, "Too early", "too few rewards are known", facts=facts)
+    line = f"{signed(gap.value, 2)}{plus_minus(gap)} {state.words.unit}".strip() + f" {than}"
+    n = 1 if abs(gap.value) <= gap.reach else 0 if gap.value > 0.0 else 2
+    return Tile(name, words[n], line, ("good", "open", "bad")[n], facts)
+
+
+def judge_guard(state: ProblemState) -> Tile | None:
+    """Whether the guardrail shows the control slate; None without a guardrail."""
+    guard, settings = guard_of(state), state.settings
+    if guard is None or settings.guardrail is None:
+        return None
+    kept = f"{100.0 * (1.0 - settings.guardrail):.3g} % of what the control slate earns"
+    facts = {"earned": guard.earned, "needed": guard.needed}
+    if state.guarded or not guard.holds:
+        return Tile("guard", "Fallback", f"the control slate is shown until {kept} is sure", "bad", facts)
+    return Tile("guard", "Yes", f"{kept} is sure", "good", facts)
+
+
+def judge_convergence(state: ProblemState, found: Convergence | str | None) -> Tile | None:
+    """Whether the slate that is best by the means is nearly the best; None if nothing can be said."""
+    if found is None or isinstance(found, str) or found.value <= 0.0:
+        return None
+    words, share = state.words, found.shortfall / found.value
+    facts = {"names": [state.arms.all[j] for j in found.slate]}
+    if share <= NEAR_SHARE:
+        near = f"{100.0 * share:.2g} %"
+        line = f"this {words.one('slate')} is within {near} of the best, sure to {100.0 * (1.0 - found.delta):.3g} %"
+        return Tile("best", f"Within {near}", line, "good" if found.certified else "open", facts)
+    more, _ = needed_decisions(state, found)
+    if more is None or more > MAX_EXPECTED:
+        return None
+    return Tile("best", "Not yet", f"about {int(float(f'{more:.2g}')):,} more {words.many('decision')}", facts=facts)
+
+
+def judge_health(state: ProblemState, health: Health) -> Tile:
+    """Whether decisions are made and feedback comes."""
+    history, limit, many = state.history, state.settings.max_pending, state.words.many("decision")
+    explored = history.explored / history.slots if history.slots else 0.0
+    facts = {"limit": limit, "queue": health.queue, "explored": explored, "explore": state.settings.explore}
+    finished, silent = history.expired + history.complete, history.expired - history.filled
+    if health.wrong:
+        word = "Stopping" if health.status == "stopping" else "Not ready"
+        return Tile("health", word, f"{many} are refused: {health.wrong}", "bad", facts)
+    if health.pending >= limit:
+        return Tile("health", "Full", f"new {many} are refused until feedback comes or windows end", "bad", facts)
+    if finished >= FEW and silent > ALARMING_SHARE * finished:
+        return Tile("health", "Starved", f"{silent / finished:.0%} of {many} ended without all feedback", "bad", facts)
+    if state.decisions >= FEW and not finished:
+        return Tile("health", "Waiting", f"no feedback yet on {state.decisions:,} {many}", "open", facts)
+    return Tile("health", "Yes", f"{health.pending:,} {many} await feedback", "good", facts)
+
+
+class Fault(NamedTuple):
+    """Something wrong with the feedback: its name, how often or what share, and whether it harms what is learnt."""
+
+    name: str
+    amount: float
+    harms: bool = True
+
+
+def find_faults(state: ProblemState, pending: int) -> list[Fault]:
+    """What is wrong with the feedback of a problem, as far as counts can tell."""
+    found = [*_missing(state), *_disputed(state.history)]
+    if pending >= 0.8 * state.settings.max_pending:
+        found.append(Fault("endless" if state.settings.window_s is None else "full", pending))
+    return found
+
+
+def _missing(state: ProblemState) -> list[Fault]:
+    history = state.history
+    finished, silent = history.complete + history.expired, history.expired - history.filled
+    if state.decisions >= FEW and not finished:
+        return [Fault("nothing", state.decisions)]
+    if finished >= FEW and silent > NOTED_SHARE * finished:
+        name = "slow" if history.late > 0.5 * silent else "silent"
+        return [Fault(name, silent / finished, silent > ALARMING_SHARE * finished)]
+    return [Fault("late", history.late, False)] if history.late else []
+
+
+def _disputed(history: History) -> list[Fault]:
+    found = [Fault("conflicting", history.conflicting)] if history.conflicting else []
+    if history.repeated > NOTED_SHARE * max(FEW, history.complete):
+        found.append(Fault("repeated", history.repeated, False))
+    return found

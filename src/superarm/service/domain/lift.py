@@ -1,0 +1,331 @@
+"""Mean rewards with their intervals, and the lift: the policy's reward against that of the control share.
+
+The intervals of ``MeanInterval`` are for one reading; those of the lift hold at all times. The lift is about means of
+realised rewards, over the decisions that finished. Of decisions about one item (visitors who belong to one segment
+each), the means of what each item contributed are added up, over the items that both groups have seen. Decisions that
+ended with entries of which nothing is known, and those about several items but not all, are left out and counted.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct, field
+
+from superarm.offline.mean_sequences import BoundedSums, MeanBounds, Stratum, bound_strata, strata_radius
+from superarm.service.domain.events import Asked
+
+Sums = tuple[int, float, float]
+"""Number, sum and sum of squares."""
+
+
+class RunningMoments(Struct, array_like=True):
+    """Number, sum and sum of squares of rewards that are known whole.
+
+    ``items`` has the same for what each item contributed to the reward of the ``n_partial`` decisions that were about
+    some items only, and ``each`` for what it contributed to rewards that are known whole, where there are few items.
+    """
+
+    n: int = 0
+    total: float = 0.0
+    square: float = 0.0
+    n_partial: int = 0
+    items: dict[int, Sums] = field(default_factory=dict)
+    each: dict[int, Sums] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many decisions there are, whole or in part."""
+        return self.n + self.n_partial
+
+    def add(self, value: float, sign: int = 1) -> None:
+        """Add the reward of a decision, or take it away with ``sign`` -1."""
+        self.n += sign
+        self.total += sign * value
+        self.square += sign * value * value
+
+    def add_each(self, values: Sequence[float], sign: int = 1) -> None:
+        """Add what each item contributed to a reward that is known whole."""
+        for item, value in enumerate(values):
+            _add(self.each, item, (sign, sign * value, sign * value * value))
+
+    def add_items(self, values: dict[int, float]) -> None:
+        """Add a decision of which only some items are known: what each of them contributed to the reward."""
+        self.n_partial += 1
+        for item, value in values.items():
+            _add(self.items, item, (1, value, value * value))
+
+    def of_item(self, item: int) -> "RunningMoments":
+        """What one item contributed, whatever the decisions were about."""
+        parts = [part[item] for part in (self.items, self.each) if item in part]
+        return RunningMoments(*(sum(values) for values in zip(*parts, strict=True))) if parts else RunningMoments()
+
+
+def _add(sums: dict[int, Sums], item: int, more: Sums) -> None:
+    n, total, square = sums.get(item, (0, 0.0, 0.0))
+    sums[item] = (n + more[0], total + more[1], square + more[2])
+
+
+def join_moments(parts: list[RunningMoments]) -> RunningMoments:
+    """All of them together."""
+    joined = RunningMoments(
+        sum(p.n for p in parts),
+        sum(p.total for p in parts),
+        sum(p.square for p in parts),
+        sum(p.n_partial for p in parts),
+    )
+    for part in parts:
+        for item, more in part.items.items():
+            _add(joined.items, item, more)
+        for item, more in part.each.items():
+            _add(joined.each, item, more)
+    return joined
+
+
+class MeanInterval(NamedTuple):
+    """A mean and the half-width of its 95 % interval."""
+
+    value: float
+    reach: float
+
+
+def mean_interval(m: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
+    r"""The mean reward; None without decisions, and an infinite interval with one.
+
+    Of decisions about some items, the mean is that of a sample stratified by item,
+
+    .. math:: \hat r = \sum_i \bar r_i, \qquad \mathrm{Var}\,\hat r = \sum_i s_i^2 / n_i
+
+    where :math:`\bar r_i` is the mean of what item i contributed, with its weight. It is unknown until each of the
+    ``needed`` items was seen. It does not matter how often each item is seen.
+    """
+    whole = _mean(m.n, m.total, m.square) if m.n else None
+    if not m.n_partial or not needed <= m.items.keys():
+        return whole
+    parts = [_mean(*one) for one in m.items.values()]
+    strata = MeanInterval(sum(p.value for p in parts), math.sqrt(sum(p.reach**2 for p in parts)))
+    if whole is None:
+        return strata
+    share = m.n / m.count
+    value = share * whole.value + (1.0 - share) * strata.value
+    return MeanInterval(value, math.hypot(share * whole.reach, (1.0 - share) * strata.reach))
+
+
+def _mean(n: int, total: float, square: float) -> MeanInterval:
+    value = total / n
+    if n == 1:
+        return MeanInterval(value, math.inf)
+    spread = max(0.0, square - n * value * value) / (n - 1)
+    return MeanInterval(value, 1.96 * math.sqrt(spread / n))
+
+
+def difference(a: RunningMoments, b: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
+    """The mean of ``a`` minus that of ``b``, with its 95 % interval (Welch's, for large numbers)."""
+    x, y = mean_interval(a, needed), mean_interval(b, needed)
+    return None if x is None or y is None else MeanInterval(x.value - y.value, math.hypot(x.reach, y.reach))
+
+
+class GroupSums(BoundedSums, array_like=True):
+    """Rewards of decisions about all items; ``items`` has those of decisions about one item, by the item.
+
+    ``each`` is what each item contributed to the rewards of decisions about all items, where there are few items.
+    """
+
+    items: dict[int, BoundedSums] = field(default_factory=dict)
+    each: dict[int, BoundedSums] = field(default_factory=dict)
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions there are, about all items or one."""
+        return self.n + sum(one.n for one in self.items.values())
+
+    def of_item(self, item: int) -> BoundedSums:
+        """What one item contributed, whatever the decisions were about."""
+        return self.items.get(item, BoundedSums()).joined(self.each.get(item, BoundedSums()))
+
+
+def join_groups(one: GroupSums, other: GroupSums) -> GroupSums:
+    """The rewards of both groups, without ``each``."""
+    nothing, whole = BoundedSums(), one.joined(other)
+    items = {i: one.items.get(i, nothing).joined(other.items.get(i, nothing)) for i in {*one.items, *other.items}}
+    return GroupSums(whole.n, whole.total, whole.spread, items)
+
+
+class LiftSums(Struct):
+    """Rewards of the two groups, and of decisions that the guardrail let fall back.
+
+    They count decisions after round ``since``: a change of the control slate or of the items begins anew. ``scale`` is
+    the largest reward that there can be, ``scales`` the most that each item can contribute. ``shown_policy`` and
+    ``shown_control`` count decisions when they are made, by what they showed.
+    """
+
+    policy: GroupSums = field(default_factory=GroupSums)
+    control: GroupSums = field(default_factory=GroupSums)
+    fallback: GroupSums = field(default_factory=GroupSums)
+    scale: float = 0.0
+    since: int = 0
+    left_out: int = 0
+    shown_policy: int = 0
+    shown_control: int = 0
+    scales: list[float] = field(default_factory=list)
+
+    def restart(self, since: int) -> None:
+        """Begin anew, with the decisions after a round."""
+        fresh = LiftSums(since=since)
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
+
+    def counts(self, asked: Asked) -> bool:
+        """Whether a decision is part of the comparison."""
+        return bool(asked.group) and asked.t > self.since
+
+    def count(self, asked: Asked, sign: int = 1) -> None:
+        """A decision was made; with ``sign`` -1, it was erased."""
+        if self.counts(asked):
+            if asked.group == "control" or asked.fallback:
+                self.shown_control += sign
+            else:
+                self.shown_policy += sign
+
+    def add(self, asked: Asked, value: float, problem: Any, each: Sequence[float] = ()) -> None:
+        """The reward of a decision about all items is known, and what ``each`` item contributed, if that is kept."""
+        if self.counts(asked):
+            self._learn_scales(problem)
+            group = self._group(asked)
+            group.add(value, self.scale)
+            for item, part in enumerate(each):
+                group.each.setdefault(item, BoundedSums()).add(part, self.scales[item])
+
+    def add_item(self, asked: Asked, item: int, value: float, problem: Any) -> None:
+        """What a decision about one item contributed is known."""
+        if self.counts(asked):
+            self._learn_scales(problem)
+            self._group(asked).items.setdefault(item, BoundedSums()).add(value, self.scales[item])
+
+    def _learn_scales(self, problem: Any) -> None:
+        if not self.scales:
+            self.scales = largest_rewards(problem)
+            self.scale = self.scale or sum(self.scales)
+
+    def take_back(self, asked: Asked, value: float, each: Sequence[float] = ()) -> None:
+        """The decision was erased; its part of the spread stays, which keeps the intervals as wide as they were."""
+        if self.counts(asked):
+            group = self._group(asked)
+            for sums, part in [(group, value), *((group.each[i], x) for i, x in enumerate(each) if i in group.each)]:
+                sums.n -= 1
+                sums.total -= part
+
+    def _group(self, asked: Asked) -> GroupSums:
+        return self.fallback if asked.fallback else self.control if asked.group == "control" else self.policy
+
+    def leave_out(self, asked: Asked) -> None:
+        """The reward of a decision will not be known."""
+        self.left_out += self.counts(asked)
+
+    def strata(self, one: GroupSums, other: GroupSums, item: int | None = None) -> list[Stratum]:
+        """What the mean reward of ``one`` group is made of, to compare it with ``other``; empty if nothing is known.
+
+        With ``item``, it is what this item contributed. Otherwise only items that both groups have seen count, and
+        decisions about all items and those about one count by how many of each both groups have.
+        """
+        if item is not None:
+            sums = one.of_item(item)
+            return [Stratum(sums, self.scales[item])] if sums.n and self.scales[item] else []
+        alone = not other.decisions
+        items = [i for i in sorted(one.items) if self.scales[i] and (alone or i in other.items)]
+        n_whole = one.n + other.n if one.n and (alone or other.n) else 0
+        n_items = sum(group.items[i].n for group in (one, other) for i in items if i in group.items)
+        share = n_whole / (n_whole + n_items) if n_whole else 0.0
+        whole = [Stratum(one, self.scale, share)] if n_whole else []
+        return whole + [Stratum(one.items[i], self.scales[i], 1.0 - share) for i in items]
+
+
+def largest_rewards(problem: Any) -> list[float]:
+    """The most that each item can contribute to the reward of a slate: all its parameters are 1."""
+    reward, weights = problem.reward, problem.weights
+    if not reward.additive:
+        return list(weights.tolist())
+    states = np.array(reward.start(weights), float)
+    most = np.array(reward.worth(weights, states), float)
+    for _ in range(problem.k):
+        states = reward.join(states, np.ones(len(weights)))
+        most = np.maximum(most, reward.worth(weights, states))
+    return list(most.tolist())
+
+
+class Lift(NamedTuple):
+    """Means of the two groups, and the first minus the second, each with an interval that holds at all times.
+
+    What is not known yet is None. ``relative`` is the difference as a share of the control's mean; None while that may
+    be 0.
+    """
+
+    policy: MeanBounds | None
+    control: MeanBounds | None
+    difference: MeanBounds | None = None
+    relative: MeanBounds | None = None
+
+    @property
+    def verdict(self) -> str:
+        """``"better"``, ``"worse"``, or ``"open"`` while the interval holds 0."""
+        if self.difference is None:
+            return "open"
+        low, high = self.difference[1:]
+        return "better" if low > 0.0 else "worse" if high < 0.0 else "open"
+
+
+def measure_lift(sums: LiftSums, delta: float = 0.05, item: int | None = None) -> Lift:
+    """The lift, in total or of what one item contributed; all intervals hold together with probability 1 - ``delta``.
+
+    Half of ``delta`` is for the difference, the other half for the two means.
+    """
+    groups = (sums.strata(sums.policy, sums.control, item), sums.strata(sums.control, sums.policy, item))
+    policy, control = (bound_strata(strata, 0.25 * delta) if strata else None for strata in groups)
+    if policy is None or control is None:
+        return Lift(policy, control)
+    gap, reach = policy.value - control.value, strata_radius([*groups[0], *groups[1]], 0.25 * delta)
+    low, high = max(gap - reach, policy.low - control.high), min(gap + reach, policy.high - control.low)
+    relative = None
+    if control.low > 0.0:
+        ends = (policy.value / control.value, policy.low / control.high, policy.high / control.low)
+        relative = MeanBounds(*(end - 1.0 for end in ends))
+    return Lift(policy, control, MeanBounds(gap, low, high), relative)
+
+
+RESUMED_DECISIONS = 50
+"""After a fallback, the policy is shown again when so many of its decisions could earn nothing: no flapping."""
+
+
+class Guard(NamedTuple):
+    """What the policy's decisions so far are surely worth, and what the guardrail asks of them."""
+
+    earned: float
+    needed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the policy may be shown."""
+        return self.earned >= self.needed
+
+
+def check_guard(sums: LiftSums, allowed: float, next_decisions: int, delta: float = 0.05) -> Guard:
+    r"""The budget of conservative bandits, [WuEtAl2016]_, on means of rewards.
+
+    With :math:`n_\pi` decisions of the policy, :math:`n_0` of the control slate, whose mean reward is :math:`\mu_0`,
+    and m decisions to come, all together earn at least :math:`(1 - \alpha)` of what the control slate would have if
+
+    .. math:: \sum_{t \in \pi} \mu_t + n_0 \mu_0 \ge (1 - \alpha)(n_\pi + n_0 + m)\,\mu_0
+              \iff \sum_{t \in \pi} \mu_t \ge [(1 - \alpha)(n_\pi + m) - \alpha n_0]\,\mu_0
+
+    The left side is ``earned``, the lower end of its interval, over decisions that finished; the right side ``needed``,
+    at the upper end of :math:`\mu_0`. Both hold at all times with probability 1 - ``delta``.
+    """
+    due = (1.0 - allowed) * (sums.shown_policy + next_decisions) - allowed * sums.shown_control
+    if due <= 0.0:
+        return Guard(0.0, 0.0)
+    shown = join_groups(sums.control, sums.fallback)
+    policy, control = sums.strata(sums.policy, shown), sums.strata(shown, sums.policy)
+    low = bound_strata(policy, delta).low if policy else 0.0
+    high = bound_strata(control, delta).high if control else sums.scale or 1.0
+    return Guard(sums.policy.decisions * low, due * high)

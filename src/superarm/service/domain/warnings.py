@@ -1,0 +1,74 @@
+"""Settings of a problem that contradict one another, or what its decisions look like."""
+
+import numpy as np
+
+from superarm.service.domain.problem import ProblemState
+
+MANY_DECISIONS = 20
+LARGE_SHARE = 0.2
+
+
+def list_warnings(learner: ProblemState) -> list[str]:
+    """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
+    return _from_settings(learner) + _from_decisions(learner)
+
+
+def _from_settings(learner: ProblemState) -> list[str]:
+    settings, found = learner.settings, []
+    if settings.at_window_end != "ignore" and settings.window_s is None:
+        found.append("at_window_end has no effect: window_s is null, so no window ends")
+    if settings.late == "learn" and settings.window_s is None:
+        found.append("late has no effect: window_s is null, so no feedback is late")
+    if settings.explore > 0.0 and settings.mode != "online":
+        found.append(f"explore has no effect: mode {settings.mode} answers with the baseline")
+    if settings.control > 0.0 and settings.mode != "online":
+        found.append(f"control has no effect: mode {settings.mode} answers with the baseline")
+    if isinstance(settings.control_slate, list):
+        gone = [arm for arm in settings.control_slate if learner.retired[learner.arms.numbers([arm])[0]]]
+        if gone and settings.control > 0.0:
+            found.append(f"control has no effect: {gone[0]!r} of control_slate is retired")
+    return found
+
+
+def _from_decisions(learner: ProblemState) -> list[str]:
+    history, words, found = learner.history, learner.words, []
+    finished = history.complete + history.expired
+    if finished < MANY_DECISIONS:
+        return []
+    decisions, items = words.many("decision"), words.many("item")
+    if history.filled_in_part > LARGE_SHARE * finished:
+        found.append(
+            f"of {finished} finished {decisions}, {history.filled_in_part} were told of some {items} only, and the "
+            "others counted as at_window_end when the window ended: estimates are biased towards it; name the `items` "
+            f"that a {words.one('decision')} is about"
+        )
+    if history.unvalued > LARGE_SHARE * finished and history.filled_in_part == 0:
+        found.append(
+            f"of {finished} finished {decisions}, {history.unvalued} ended with {words.many('outcome')} of which "
+            "nothing is known, so that their rewards are unknown; name the `items` that a "
+            f"{words.one('decision')} is about, if these are what is told"
+        )
+    return found + _from_estimates(learner)
+
+
+def _from_estimates(learner: ProblemState) -> list[str]:
+    """Where only successes are told, every estimate is 1; and where claims and reality part, estimates mislead."""
+    tally, words, found = learner.tally, learner.words, []
+    seen = float(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).sum())
+    if learner.settings.at_window_end == "ignore" and seen >= MANY_DECISIONS and float(tally.total.sum()) == seen:
+        found.append(
+            f"every {words.one('outcome')} that was told is 1, so that every estimate is 1: send 0 for what was shown "
+            "without success, or set at_window_end to 0"
+        )
+    earned = learner.history.earned(learner.weighty_items)
+    if earned is not None and earned.gap is not None:
+        value, reach = earned.gap
+        estimated = earned.realised.value - value
+        if abs(value) > max(reach, LARGE_SHARE * abs(estimated)):
+            found.append(
+                f"{words.many('slate')} earn {'more' if value > 0.0 else 'less'} than the estimates say: "
+                f"{earned.realised.value:.3g} instead of {estimated:.3g} per {words.one('decision')}; "
+                f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: "
+                "compare with a control share before you rely on estimates"
+            )
+    return found
