@@ -60,6 +60,11 @@ def _from_estimates(learner: ProblemState) -> list[str]:
             f"every {words.one('outcome')} that was told is 1, so that every estimate is 1: send 0 for what was shown "
             "without success, or set at_window_end to 0"
         )
+    if learner.history.filled >= MANY_DECISIONS and float(tally.total.sum()) == 0.0:
+        found.append(
+            f"no {words.one('outcome')} was ever told: {learner.history.filled} {words.many('decision')} counted as "
+            "at_window_end when their windows ended; look whether feedback arrives"
+        )
     earned = learner.history.earned(learner.weighty_items)
     if earned is not None and earned.gap is not None:
         value, reach = earned.gap
