@@ -17,11 +17,13 @@ AT_THE_TOP = [
     *("Actions", "Agent", "Context", "Coverage", "Decision", "Environment", "Experiment", "Features", "Index"),
     *("IndexPolicy", "Instance", "InvalidArgument", "Knapsack", "Linear", "Logistic", "Oracle", "Policy", "Problem"),
     *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Tally"),
-    *("bc_ucb", "connect", "cts", "cucb", "directional_kl_moss", "kl_moss", "kl_ucb", "policy", "simulate", "uniform"),
+    *("bc_ucb", "connect", "cts", "cucb", "directional_kl_moss", "kl_moss", "kl_ucb", "policy", "pooled_thompson"),
+    *("recommend", "simulate", "uniform"),
 ]
 PACKAGES = [
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
-    *("instances", "models", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
+    *("indices", "instances", "models", "offline", "oracles", "policies", "rewards", "service", "simulation"),
+    *("testing", "theory"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
 """What users get from other calls, and do not make themselves."""

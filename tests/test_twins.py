@@ -104,8 +104,8 @@ def case(name, rng):
 
 TWINS = (
     *("add_terms", "assignment", "bernstein", "beta", "beta_sparse", "coverage_value", "directional_coverage"),
-    *("directional_step", "factorise", "flip", "flip_sparse", "greedy_coverage", "heaviest_path", "invert_systems"),
-    *("kl", "quadratic_forms", "record", "record_sparse", "solve_systems", "sparse_sums", "top_k"),
+    *("directional_step", "factorise", "flip", "flip_sparse", "gammas", "greedy_coverage", "heaviest_path"),
+    *("invert_systems", "kl", "quadratic_forms", "record", "record_sparse", "solve_systems", "sparse_sums", "top_k"),
 )
 
 

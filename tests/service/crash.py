@@ -152,10 +152,7 @@ def main() -> None:
         database = Database()
         try:
             url = fresh(database.address, "crash")
-            books = crash(
-                Trial(url, options.rounds, options.seed, database),
-                lambda line: print(line, flush=True),
-            )
+            books = crash(Trial(url, options.rounds, options.seed, database), lambda line: print(line, flush=True))
         finally:
             if database.server.poll() is not None:
                 database.start()

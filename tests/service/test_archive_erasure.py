@@ -8,10 +8,9 @@ from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage import archive_erasure
+from superarm.service.storage import compaction as archive_erasure
 from superarm.service.storage.archive import read_archive
-from superarm.service.storage.archive_erasure import erase_archived
-from superarm.service.storage.compaction import compact
+from superarm.service.storage.compaction import compact, erase_archived
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 

@@ -40,7 +40,8 @@ def during(trial, store=None):
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
     functions = {name for name in sa.policies.__all__ if inspect.isfunction(getattr(sa.policies, name))}
-    public = functions - wrappers - {"policy"}
+    unlogged = {"pooled_thompson"}  # its prior is fitted at times that no event of the log tells
+    public = functions - wrappers - unlogged - {"policy"}
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
@@ -103,23 +104,6 @@ def module(tmp_path, monkeypatch):
     for known, kept in zip((components.POLICIES, components.REWARDS), before, strict=True):
         known.clear()
         known.update(kept)
-
-
-@pytest.mark.parametrize("name", ["logistic", "conjunctive"])
-@pytest.mark.parametrize("policy", ["kl_ucb", "cts"])
-def test_a_reward_whose_batches_are_listed_can_have_more_arms_than_a_slate_and_one(name, policy):
-    """What is compiled ahead on a smaller problem lists the batches of that one."""
-    spec = {**SPEC, "arms": list("abcdef"), "reward": {"name": name}, "settings": {"policy": {"name": policy}}}
-
-    async def trial(http) -> None:
-        created = await http.put("/v1/problems/p", json=spec)
-        assert created.status_code == 201, created.text
-        seen = set()
-        for n in range(3):
-            seen.update((await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()["arms"])
-        assert seen == set("abcdef")
-
-    during(trial)
 
 
 def test_an_operators_own_components(module):

@@ -331,7 +331,7 @@ def test_personalizer_learns_from_features(monkeypatch):
 
 
 def test_the_client_takes_arrays_and_explains():
-    from superarm.service.remote import RemoteAgent, to_plain
+    from superarm.service.client import RemoteAgent, to_plain
 
     calls = []
 

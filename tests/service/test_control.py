@@ -8,8 +8,8 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.domain.events import Asked, Guarded
-from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.ledger import fold
+from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.slate import is_control
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot

@@ -75,7 +75,7 @@ class Agent:
     >>> agent = Agent(problem, seed=0)
     >>> decision = agent.ask()
     >>> decision.action
-    array([0, 1])
+    array([3, 0])
     >>> agent.tell(decision, [[1, 0, 0], [0, 0, 1]])
     True
     """

@@ -39,7 +39,7 @@ _FLIP = np.uint64(1 << 32)
 
 
 class Prior(NamedTuple):
-    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on the list.
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on a list.
 
     ``together`` is how many entries of an arm were seen at once, in the mean.
     """
@@ -73,7 +73,7 @@ class Observed:
         Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
         """
         n = np.maximum(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape), 0.0)
-        total, square, support = np.clip(tally.total, 0.0, n), np.maximum(tally.square, 0.0), tally.support
+        total, square, support = np.clip(tally.total, 0.0, n), tally.square, tally.support
         pulls = _in_order(tally.pulls.reshape(len(n) // n_segments, -1))
         if n_segments > 1:
             support = Dense(n_segments * support.n_items, support.n_arms)
@@ -98,7 +98,7 @@ def fit(observed: Observed, cap: float) -> Prior:
     """The prior of maximal marginal likelihood, averaged over a grid of strengths, which are at most ``cap``."""
     support, across = observed.support, observed.across
     total = observed.sum_all(observed.total)
-    ratio = (observed.sum_all(observed.square) + 0.01) / (total + 0.01)
+    ratio = (observed.sum_all(np.maximum(observed.square, 0.0)) + 0.01) / (total + 0.01)
     dispersion = np.where(total > 0.0, np.clip(ratio, 0.002, 1.0), 1.0)
     n, s = observed.events(dispersion)
     together = np.maximum(observed.sum_all(observed.n) / np.maximum(observed.pulls, 1.0), 1.0)
@@ -243,7 +243,7 @@ def _average(likelihood: Floats) -> tuple[Floats, Floats]:
 def _negative_binomial(s: Floats, mean: Floats, shape: Any) -> Floats:
     """The logarithm of the density at ``s`` without the terms that do not depend on ``mean`` and ``shape``."""
     mean = np.maximum(mean, 1e-12)
-    count = _log_gamma(s + shape) - _log_gamma(shape + np.zeros_like(s))
+    count = _log_gamma(s + shape) - _log_gamma(np.asarray(shape))
     return count - shape * log1p(mean / shape) - s * log1p(shape / mean)
 
 

@@ -1,16 +1,329 @@
-"""The Python client: ``ask`` and ``tell`` as ``Agent`` has them, against a running service."""
+"""The Python client: a problem of a running service, with ``ask`` and ``tell`` as ``Agent`` has them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import itertools
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import numpy as np
+
 from superarm.agent import Decision
-from superarm.agent.explanations import Explanation
-from superarm.service.remote import RemoteAgent, RemoteDecision, to_plain
-from superarm.service.transport import MAX_CONNECTIONS, Transport
+from superarm.agent.explanations import ExplainedArm, Explanation
+from superarm.core.arrays import Floats, floats
+from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.core.labels import Labels, align, is_frame
+from superarm.service.transport import MAX_CONNECTIONS, ServiceError, Transport, encode_query
+
+
+@dataclass(frozen=True)
+class RemoteDecision(Decision):
+    """A decision of the service, with what it says beyond the slate.
+
+    ``propensities`` are the chances of the arms, slot by slot; None where the policy itself is random. ``slots`` are
+    the names of the slots that the arms are in, ``policy_arms`` the policy's slate where the answer is a baseline.
+    ``state`` is the decision's state when it was asked for. ``inclusion`` is the chance of each arm to be in the slate;
+    ``group`` is "policy" or "control" where the two are compared. ``signed_id`` is for a browser that sends feedback;
+    None where the service takes no such feedback, or the decision was read later.
+    """
+
+    propensities: tuple[float, ...] | None = None
+    slots: tuple[str, ...] | None = None
+    policy_arms: tuple[str, ...] | None = None
+    version: int = 1
+    state: str = "open"
+    inclusion: tuple[float, ...] | None = None
+    group: str = ""
+    signed_id: str | None = None
+
+
+def read_decision(reply: Any) -> RemoteDecision:
+    """The decision in an answer of the service."""
+    action = np.array(reply["action"], np.int64)
+    action.flags.writeable = False
+    more: Any = {
+        name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms", "inclusion") if name in reply
+    }
+    told = {"version": reply["version"], "state": reply["state"], "group": reply.get("group", "")}
+    told["signed_id"] = reply.get("signed_id")
+    return RemoteDecision(reply["id"], reply["t"], action, tuple(reply["arms"]), **more, **told)
+
+
+def to_plain(value: Any) -> Any:
+    """The same with lists in the place of arrays, and None in the place of NaN, which JSON does not have.
+
+    >>> to_plain({"a": np.array([1.0, np.nan])})
+    {'a': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {name: to_plain(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def read_explained_arm(reply: Any) -> ExplainedArm:
+    """Why an arm was chosen, from an answer of the service."""
+    effects = tuple((one["feature"], one["effect"]) for one in reply["features"])
+    estimate, optimistic = (np.array(reply[name], float) for name in ("estimate", "optimistic"))
+    return ExplainedArm(reply["arm"], estimate, optimistic, reply["gain"], reply["estimated_gain"], effects)
+
+
+def check_row(row: Any, marks: Any) -> list[float | None]:
+    """The values of a row; None where they may still come, 0 where nothing was or will be seen."""
+    values = list(row)
+    seen = [True] * len(values) if marks is None else [bool(mark) for mark in marks]
+    if len(seen) != len(values):
+        raise InvalidArgument("seen", f"{len(seen)} marks for {len(values)} values", "give it in the shape of outcome")
+    known = [x if mark and x is not None else 0.0 for x, mark in zip(values, seen, strict=True)]
+    checked = floats(known, "outcome", low=0.0, high=1.0).tolist()
+    return [None if x is None and m else c for x, m, c in zip(values, seen, checked, strict=True)]
+
+
+class RemoteAgent:
+    """A problem of the service; the counterpart of ``Agent``."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport, self._call, self.name = transport, transport.call, name
+        self._path = f"/v1/problems/{quote(name, safe='')}"
+
+    def __repr__(self) -> str:
+        """The service and the name, without a call: an object is shown also where the service does not answer."""
+        return f"connect({self._transport.address!r}).problem({self.name!r})"
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The names of all items."""
+        return tuple(self._call("GET", self._path)["items"])
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms."""
+        return tuple(row["arm"] for row in self._all_statistics())
+
+    @property
+    def t(self) -> int:
+        """The last round that a decision was made for."""
+        return int(self._call("GET", self._path)["t"])
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The policy in force, by its name and parameters."""
+        return dict(self._call("GET", self._path)["settings"]["policy"])
+
+    def estimates(self) -> tuple[Floats, Floats]:
+        """Mean and variance of every entry, in the shape of ``Agent.estimates``; NaN where nothing was seen."""
+        rows = self._all_statistics()
+        sparse = any(row.get("items") is not None for row in rows)
+        mean, variance = (
+            np.array([np.nan if x is None else x for row in rows for x in row[name]], float)
+            for name in ("mean", "variance")
+        )
+        return (mean, variance) if sparse else (mean.reshape(len(rows), -1), variance.reshape(len(rows), -1))
+
+    def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
+        """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
+
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``, and for
+        problems with a context ``context`` (a mapping, or an array) and ``pairs`` (a mapping from arms to arrays).
+        """
+        given = {name: to_plain(value) for name, value in more.items() if value is not None}
+        body = {"id": id or secrets.token_urlsafe(15), **given}
+        if eligible is not None:
+            body["eligible"] = list(eligible)
+        return read_decision(self._call("POST", f"{self._path}/decisions", body))
+
+    def decision(self, id: str) -> RemoteDecision:
+        """A decision as it is now, by its id."""
+        try:
+            return read_decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
+        except ServiceError as error:
+            raise _translate_error(error) from None
+
+    def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
+        """A page of decisions, newest first: ``decisions``, and the ``cursor`` of the next page, or None.
+
+        ``wanted``: ``since`` and ``until`` (a ``datetime``, ISO 8601 text, or milliseconds since 1970), ``arm``,
+        ``unit``, ``state`` (open, deferred, complete, expired, unshown) and ``group`` (policy, control).
+        """
+        query = {"limit": limit, "cursor": cursor, **wanted}
+        return dict(self._call("GET", f"{self._path}/decisions?{encode_query(query)}"))
+
+    def decisions(self, **wanted: Any) -> Iterator[dict[str, Any]]:
+        """All decisions that are ``wanted``, as ``find_decisions`` takes it, newest first; page after page is read."""
+        cursor: str | None = None
+        while True:
+            page = self.find_decisions(cursor, 1_000, **wanted)
+            yield from page["decisions"]
+            cursor = page["cursor"]
+            if cursor is None:
+                return
+
+    def history(self, arm: str | None = None, points: int = 30, **wanted: Any) -> list[dict[str, Any]]:
+        """How often an arm was shown and what came of it, in intervals of time; without ``arm``, all arms together.
+
+        ``wanted``: ``since`` and ``until``, as in ``find_decisions``.
+        """
+        query = {"arm": arm, "points": points, **wanted}
+        return list(self._call("GET", f"{self._path}/history?{encode_query(query)}")["intervals"])
+
+    def erase(self, unit: str) -> int:
+        """Erase all decisions that were asked for with this ``unit``, which needs the scope admin: how many."""
+        return int(self._call("POST", f"{self._path}/erasures", {"unit": unit})["erased"])
+
+    def delete(self) -> None:
+        """Delete the problem with its decisions, which needs the scope admin. The name may be used again."""
+        self._call("DELETE", self._path)
+
+    def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
+        """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
+        id = _id(decision)
+        try:
+            reply = self._call("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
+        except ServiceError as error:
+            raise _translate_error(error) from None
+        return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
+
+    def tell(
+        self,
+        decision: Decision | str,
+        outcome: Any,
+        seen: Any = None,
+        arms: Sequence[str] | None = None,
+        *,
+        amend: bool = False,
+        complete: bool = True,
+    ) -> bool:
+        """What came of a decision: ``outcome`` in [0, 1], one row per arm in slate order.
+
+        A row has one value per item that its arm can touch. None in the place of a value says that it may still come:
+        it stays pending, and can be told later. ``seen`` marks, in the same shape, what was observed; the rest never
+        will be. ``arms`` names the arms of the rows: those that were triggered, where the problem has such arms, or a
+        part of the slate. Arms of the slate that are not named were not observed or, with ``complete=False``, stay
+        pending. Returns False if all of it was told before; after a lost answer that may have been this very call.
+        """
+        id = _id(decision)
+        if is_frame(outcome) or is_frame(seen):
+            slate = (decision if isinstance(decision, Decision) else self.decision(id)).arms if arms is None else arms
+            items = self.items
+            outcome, seen = align(outcome, Labels("arms", slate, self.arms), Labels("items", items, items), seen)
+        rows = [check_row(row, None if seen is None else seen[n]) for n, row in enumerate(outcome)]
+        body: dict[str, Any] = {"outcome": rows, "amend": amend}
+        if seen is not None:
+            body["seen"] = [np.asarray(marks, bool).tolist() for marks in seen]
+        if arms is not None:
+            body["arms"] = list(arms)
+        applied = bool(self._post(id, "feedback", body)["applied"])
+        if arms is not None and complete:
+            slate = self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}")["arms"]
+            unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
+            applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
+        return applied
+
+    def untell(
+        self, decision: Decision | str, outcome: Any = None, seen: Any = None, arms: Sequence[str] | None = None
+    ) -> None:
+        """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again.
+
+        The service knows what was told; ``outcome`` and the rest need not be given, and are not compared with it.
+        """
+        id = _id(decision)
+        slate = self.decision(id).arms
+        self._post(id, "feedback", {"feedback": [{"arm": arm, "seen": False} for arm in slate], "amend": True})
+
+    def cancel(self, decision: Decision | str) -> None:
+        """Forget a decision that was never played; it is pending no longer."""
+        self._post(_id(decision), "activate", {"shown": []})
+
+    def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
+        """Report that the decision was shown, as it was given or as ``shown``."""
+        return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
+
+    def add_arms(self, arms: Sequence[str], **more: Any) -> None:
+        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them.
+
+        A retired arm comes back with what was learnt about it.
+        """
+        self._call("POST", f"{self._path}/arms", {"add": list(arms), **{k: to_plain(v) for k, v in more.items()}})
+
+    def retire_arms(self, arms: Sequence[str]) -> None:
+        """Take arms out of all further decisions."""
+        self._call("POST", f"{self._path}/arms", {"retire": list(arms)})
+
+    def add_items(self, items: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        """Add items by name, with weights (1 by default); of past pulls they were not seen."""
+        given = {} if weights is None else {"weights": list(weights)}
+        self._call("POST", f"{self._path}/items", {"add": list(items), **given})
+
+    def retire_items(self, items: Sequence[str]) -> None:
+        """Give items the weight 0: they count no longer in what a slate is worth."""
+        self._call("POST", f"{self._path}/items", {"retire": list(items)})
+
+    def warm_start(self, pulls: Iterable[tuple[str, dict[str, float]]], id: str, chunk: int = 1_000) -> int:
+        """Give past pulls, (arm, {item: value}) each, "" for all items; the same ``id`` and pulls count once."""
+        items = self._call("GET", self._path)["items"]
+        sent, rest = 0, iter(pulls)
+        while part := list(itertools.islice(rest, chunk)):
+            outcomes = [[values.get(item, values.get("")) for item in items] for _, values in part]
+            body = {"id": f"{id}-{sent}", "arms": [arm for arm, _ in part], "outcomes": outcomes}
+            self._call("POST", f"{self._path}/outcomes", body)
+            sent += len(part)
+        return sent
+
+    def change_settings(self, **settings: Any) -> int:
+        """Change some settings of the problem and keep the others: the number of the version that is in force then.
+
+        ``settings`` are the fields of ``PATCH /v1/problems/{name}/settings``, as in ``explore=0.1`` or
+        ``policy={"name": "bc_ucb"}``.
+        """
+        return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
+
+    def change_policy(self, policy: str, /, **parameters: float) -> int:
+        """Choose by another policy of the catalogue from now on; everything that was observed stays."""
+        return self.change_settings(policy={"name": policy, "parameters": parameters})
+
+    def lift(self, delta: float = 0.05) -> dict[str, Any]:
+        """The reward with the policy against that of the control share, with intervals that hold at all times."""
+        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
+
+    def certificate(self, epsilon: float | None = None, delta: float = 0.05) -> dict[str, Any]:
+        """Whether the slate that is best by the means is best up to ``epsilon`` (5 % of its value by default)."""
+        given = "" if epsilon is None else f"&epsilon={epsilon!r}"
+        return dict(self._call("GET", f"{self._path}/certificate?delta={delta!r}{given}"))
+
+    def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+        """What is known of each arm: pulls, pending, means and variances."""
+        return list(self._call("GET", f"{self._path}/arms?offset={offset}&limit={limit}")["arms"])
+
+    def _all_statistics(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        while part := self.statistics(len(rows), 1_000):
+            rows += part
+        return rows
+
+    def _post(self, id: str, verb: str, body: Any) -> Any:
+        try:
+            return self._call("POST", f"{self._path}/decisions/{quote(id, safe='')}/{verb}", body)
+        except ServiceError as error:
+            raise _translate_error(error) from None
+
+
+def _id(decision: Decision | str) -> str:
+    return decision.id if isinstance(decision, Decision) else decision
+
+
+def _translate_error(error: ServiceError) -> Exception:
+    """The error that an ``Agent`` would raise."""
+    kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
+    return kinds[error.status](str(error)) if error.status in kinds else error
+
 
 Result = TypeVar("Result")
 

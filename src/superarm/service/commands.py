@@ -93,20 +93,14 @@ def compact(db: str, archive: Path | None, discard: bool, older_than: float, imp
 @click.option("--decision", default=None, metavar="ID", help="Erase this decision.")
 @IMPORT
 def erase(
-    db: str,
-    archive: Path,
-    problem: str,
-    tenant: str,
-    unit: str | None,
-    decision: str | None,
-    imports: tuple[str, ...],
+    db: str, archive: Path, problem: str, tenant: str, unit: str | None, decision: str | None, imports: tuple[str, ...]
 ) -> None:
     """Erase archived decisions of a person from the archive and from the counters; no service may run.
 
     Decisions that are still in the log are erased over HTTP: POST /v1/problems/{name}/erasures.
     """
     from superarm.service.server import import_components
-    from superarm.service.storage.archive_erasure import erase_archived
+    from superarm.service.storage.compaction import erase_archived
 
     if (unit is None) == (decision is None):
         raise SuperarmError("give --unit UNIT, or --decision ID")

@@ -234,12 +234,7 @@ async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, An
     if baseline is None:
         _every_slot_can_be_filled(slots, ids)
     asked = AskBody(
-        id=body.event_id,
-        eligible=ids,
-        slots=slots,
-        baseline=baseline,
-        deferred=body.defer_activation,
-        context=context,
+        id=body.event_id, eligible=ids, slots=slots, baseline=baseline, deferred=body.defer_activation, context=context
     )
     record, _ = await ask(coordinator, tenant, name, asked)
     learner = await coordinator.find(tenant, name)

@@ -85,11 +85,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
         "Compact the log every hour: decisions leave it that ended, and did not change for so long. SQLite only.",
         {"type": click.FloatRange(min=0.0), "metavar": "DAYS"},
     ),
-    (
-        "archive",
-        "The directory that gets the decisions that leave the log.",
-        {"default": "", "metavar": "DIRECTORY"},
-    ),
+    ("archive", "The directory that gets the decisions that leave the log.", {"default": "", "metavar": "DIRECTORY"}),
     ("discard", "With --retain-days: keep no archive of the decisions that leave the log.", _FLAG),
     ("compat", "Also answer Personalizer's calls.", {"type": click.Choice(["personalizer"])}),
     ("ignore-features", "With --compat: ignore features instead of refusing them.", _FLAG),

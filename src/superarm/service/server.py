@@ -293,10 +293,7 @@ def trace_requests(app: Any, provider: Any = None) -> Any:
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 
     return OpenTelemetryMiddleware(
-        app,
-        tracer_provider=provider,
-        exclude_spans=["send", "receive"],
-        default_span_details=name_span,
+        app, tracer_provider=provider, exclude_spans=["send", "receive"], default_span_details=name_span
     )
 
 

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import UnsetType
 
-from superarm.agent.explanations import Explanation
 from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
 from superarm.service.console.address import View
@@ -207,7 +206,7 @@ class Pages:
             return {"wrong": str(error)}
         shown = _decision_data(record, state)
         try:
-            reasons: Explanation = (await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN))[1]
+            reasons = await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
             return shown | {"reasons": reasons.arms}
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}

@@ -1,4 +1,8 @@
 """The rules of the service: what a problem, a decision and feedback are, and how events change them.
 
 Nothing here reads a clock, a file, a socket or a database, so all of it can be tested in one process.
+
+events: the lines of the log · spec, components: a problem as its owner writes it down · problem: the learner of one
+problem · decision, feedback_rules: one decision · decision_contexts: what is known of users · slate: how a slate is
+chosen, with which chances · ledger: all problems and decisions · history, intervals: what the page shows
 """

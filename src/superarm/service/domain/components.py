@@ -115,8 +115,10 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
     for name in parameters:
         if name not in known:
             raise InvalidArgument(argument, f"unknown {name!r}", f"known: {', '.join(known) or 'none'}")
+    whole = {name for name, one in known.items() if isinstance(one.default, int)}
+    given = {name: int(x) if name in whole and x == int(x) else x for name, x in parameters.items()}
     try:
-        return make(**parameters)
+        return make(**given)
     except TypeError:
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 

@@ -44,6 +44,7 @@ class ProblemState:
         self.learner = Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [spec.settings]
+        self._entry = find_policy(spec.settings.policy.name)
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
         self.step = born
@@ -101,12 +102,12 @@ class ProblemState:
     @property
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
-        return find_policy(self.settings.policy.name).random
+        return self._entry.random
 
     @property
     def whole_batches(self) -> bool:
         """Whether the policy scores whole slates, so that a part of one is not what it would choose."""
-        return find_policy(self.settings.policy.name).whole_batches
+        return self._entry.whole_batches
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -257,6 +258,7 @@ class ProblemState:
             self.history.lift.restart(event.t)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
+        self._entry = find_policy(event.settings.policy.name)
         self._policies.append(self.learner.version)
 
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:

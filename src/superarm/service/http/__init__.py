@@ -1,5 +1,6 @@
 """The HTTP interface: a table of operations, their handlers, keys, rate limits, metrics and the OpenAPI document.
 
-``router`` finds the operation of a path, ``endpoint`` reads the request and sends the reply, ``handlers`` call the
-runtime, ``views`` turn state into replies, and ``auth`` knows the keys.
+operations: the table · endpoint: from a request to a reply · handlers, searching, explanations: what operations do ·
+views: state as replies · query: the parts of a request · auth: keys and signed ids · beacon: feedback of browsers ·
+metrics · openapi · service: what all of them share
 """

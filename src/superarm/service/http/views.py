@@ -1,4 +1,4 @@
-"""Turn the state into replies."""
+"""Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
 import math
 

@@ -1,6 +1,6 @@
-"""The running service: requests are planned, appended to the log, and applied after the commit.
+"""The running service: requests are planned, appended to the log, applied after the commit, and then answered.
 
-The state is used on one event loop alone; one thread writes to the store. ``ask``, ``feedback``, ``bulk`` and ``admin``
-plan events; ``coordinator`` has them written and applied, with ``batcher``, ``writer``, ``locks`` and ``deadlines``;
-``saving`` has the state saved.
+ask: a decision · feedback: what came of it, and erasure · admin: problems and settings · coordinator: one lock per
+problem, under which events are planned, written and applied · writer: the thread that commits · ownership: which
+problems this process serves · certifying · compacting · condition: whether the process can serve
 """

@@ -29,7 +29,7 @@ MIGRATIONS = [
         id text PRIMARY KEY, digest text NOT NULL, tenant text NOT NULL, scopes text NOT NULL,
         created bigint NOT NULL, revoked bigint, note text NOT NULL
     );
-    """,
+    """
 ]
 """One script per version of the tables; ``superarm_version`` counts those that have run."""
 

@@ -21,7 +21,7 @@ MIGRATIONS = [
         id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
         created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
     ) STRICT;
-    """,
+    """
 ]
 """One script per version of the tables; ``user_version`` counts those that have run."""
 
