@@ -12,6 +12,15 @@ export interface PolicySpec {
     window?: number | null;
     half_life?: number | null;
 }
+/** What the owner of a problem calls its parts, in the singular; unit is that of rewards. */
+export interface Words {
+    arm?: string;
+    item?: string;
+    outcome?: string;
+    decision?: string;
+    slate?: string;
+    unit?: string;
+}
 export interface Settings {
     policy?: PolicySpec;
     mode?: "online" | "apprentice" | "logging_only";
@@ -25,6 +34,7 @@ export interface Settings {
     control?: number;
     control_slate?: string[] | "baseline" | "uniform" | null;
     guardrail?: number | null;
+    words?: Words;
 }
 export interface ProblemSpec {
     arms: string[];
