@@ -207,7 +207,7 @@ class Pages:
             return {"wrong": str(error)}
         shown = _decision_data(record, state)
         try:
-            reasons: Explanation = (await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN))[1]
+            reasons: Explanation = await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
             return shown | {"reasons": reasons.arms}
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
