@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import superarm as sa
 from superarm.cli import main
 from superarm.core import streams
-from superarm.earnings import KINDS, Earnings, Kind, Service, commands, draw_shop, format_table, people, summarise
+from superarm.earnings import KINDS, Earnings, Kind, ServedShop, commands, draw_shop, format_table, people, summarise
 from superarm.earnings.shops import Draft, best_slates, mean_amount
 from superarm.policies import cts, discounted, kl_moss, pooled_thompson
 from superarm.simulation.replicate import seeds
@@ -22,7 +22,7 @@ from superarm.simulation.replicate import seeds
 def test_a_shop_has_a_list_that_is_good_and_can_be_beaten(name):
     shop = draw_shop(name, 3)
     assert shop.means.shape[0] == len(shop) == 3
-    earned = Service(shop, None, 40).run()
+    earned = ServedShop(shop, None, 40).run()
     np.testing.assert_array_equal(earned.policy, earned.present)
     share = earned.present.sum(1) / earned.best.sum(1)
     assert (share > 0.3).all()
@@ -67,7 +67,7 @@ def test_amounts_have_the_mean_that_is_counted():
 
 def serve_by_agent(shop, policy, visits, draw, reload=()):
     """The slates of a service, beside those of an agent that is told the same clicks."""
-    service, kind = Service(shop, policy, visits, seed=3), shop.kind
+    service, kind = ServedShop(shop, policy, visits, seed=3), shop.kind
     agent, told = sa.Agent(shop.problem, policy, seed=seeds(3, len(shop))[draw], silence=0.0), {}
     for t in range(1, visits + 1):
         service._enter_phase((t - 1) * shop.means.shape[1] // visits)
@@ -106,7 +106,7 @@ def test_an_agent_that_is_told_clicks_alone_decides_as_the_contest_does(name, po
 def test_the_list_is_followed_at_first_and_left_later():
     shop = draw_shop("corner", 4)
     policy = pooled_thompson(baseline=shop.ranking.tolist(), cautious=100)
-    service = Service(shop, policy, 1500)
+    service = ServedShop(shop, policy, 1500)
     earned = service.run()
     assert (earned.policy[:, :100].sum(1) > 0.9 * earned.present[:, :100].sum(1)).all()
     late, list_late = earned.policy[:, -500:].sum(1), earned.present[:, -500:].sum(1)
@@ -143,7 +143,7 @@ def test_real_people_are_counted_as_they_are(tmp_path, monkeypatch):
         archive.writestr("ml/movies.csv", "\n".join(["movieId,title,genres", *(f"{j},Film,War" for j in range(8))]))
     assert people.real_shops() == ["MovieLens"]
     shop = people.draw_real("MovieLens", 3)
-    service = Service(shop, pooled_thompson(), 30)
+    service = ServedShop(shop, pooled_thompson(), 30)
     earned = service.run()
     slates = shop.ranking[:5]
     expected = [table[:, slates].any(1).mean() for table in shop.people]

@@ -198,7 +198,9 @@ def test_entries_that_are_seen_together_err_together():
     s, keys = rng.binomial(200, 0.05, (30, 6)).astype(float), rng.integers(0, 2**63, 20_000).astype(np.uint64)
     spread = []
     for pulls in (n.sum(), n[:, 0].sum()):  # one entry per pull; all six in every pull
-        table = Observed(Dense(6, 30), np.array([pulls]), *(part.T[None].copy() for part in (n, s, s)), np.zeros(30, bool))
+        table = Observed(
+            Dense(6, 30), np.array([pulls]), *(part.T[None].copy() for part in (n, s, s)), np.zeros(30, bool)
+        )
         spread.append(Posterior(table, fit(table, 16.0)).draw(1.0, keys, 3)[:, :, 0].sum(1).std())
     assert 1.8 < spread[1] / spread[0] < np.sqrt(6.0) + 0.1  # six independent errors, and six that are the same
 
@@ -329,3 +331,52 @@ def test_new_arms_and_items_keep_the_prior():
     for decision, outcome in waiting:
         agent.tell(decision, outcome)
     assert len(agent.ask().action) == 3
+
+
+# --- what is recommended ---
+
+
+def test_a_recommendation_suits_the_problem_and_says_why():
+    features = sa.Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE"]})
+    cases = {
+        "pooled_thompson": PROBLEMS.values(),
+        "vac2_ucb": [
+            sa.Problem(4, 1, sa.Linear(), sa.Subsets(2), context=sa.Context(features, model=sa.models.Linear()))
+        ],
+        "logistic_ts": [
+            sa.Problem(4, 1, sa.Linear(), sa.Subsets(2), context=sa.Context(features, model=sa.models.Logistic()))
+        ],
+        "kl_ucb": [sa.Problem(10**4, 100, sa.Coverage(), sa.Subsets(2))],
+    }
+    for name, problems in cases.items():
+        for problem in problems:
+            policy, reason = sa.recommend(problem)
+            assert repr(policy).startswith(name)
+            assert reason.endswith(".")
+            assert repr(sa.Agent(problem).learner.declared) == repr(policy)
+    assert repr(sa.recommend(PROBLEMS["items"], whole=True).policy).startswith("directional_kl_moss")
+    assert repr(sa.recommend(PROBLEMS["one item"], whole=True).policy).startswith("pooled_thompson")
+
+
+def test_an_agent_starts_from_its_list_by_name():
+    problem = sa.Problem(5, 1, sa.Linear(), sa.Subsets(2))
+    agent = sa.Agent(problem, seed=1, arms=["a", "b", "c", "d", "e"], baseline=["d", "b"])
+    assert agent.ask().arms == ("d", "b")
+    assert "b" in agent.ask(eligible=["a", "b", "c"]).arms
+    with pytest.raises(sa.InvalidArgument, match="cannot start from a list"):
+        sa.Agent(problem, sa.kl_ucb(), baseline=[0, 1])
+    with pytest.raises(sa.InvalidArgument, match="unknown name"):
+        sa.Agent(problem, arms=["a", "b", "c", "d", "e"], baseline=["x"])
+
+
+def test_the_list_is_kept_on_action_sets_in_which_arms_cannot_be_exchanged():
+    actions = sa.actions.PartitionMatroid("aabbcc", {"a": 1, "b": 1, "c": 1})
+    problem = sa.Problem(6, 1, sa.Linear(), actions)
+    agent, shown = sa.Agent(problem, seed=2, baseline=[1, 3, 5], silence=0.0), []
+    for _ in range(200):
+        decision = agent.ask()
+        assert actions.includes(decision.action, 6)
+        shown.append(set(decision.action.tolist()) == {1, 3, 5})
+        agent.tell(decision, clicks=[int(j) for j in decision.action if j in (1, 3, 5)])
+    assert shown[0]
+    assert np.mean(shown) > 0.9  # nothing else was ever clicked

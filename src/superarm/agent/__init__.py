@@ -9,6 +9,6 @@ from superarm.agent.agent import Agent
 from superarm.agent.decisions import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.agent.learner import Learner
-from superarm.agent.recommendation import Recommendation, recommend
+from superarm.agent.recommendation import Advice, recommend
 
-__all__ = ["Agent", "Decision", "ExplainedArm", "Explanation", "Learner", "Recommendation", "recommend"]
+__all__ = ["Advice", "Agent", "Decision", "ExplainedArm", "Explanation", "Learner", "recommend"]

@@ -11,56 +11,67 @@ MANY_ENTRIES = 1_000_000
 """From so many entries on, a draw of all of them takes longer than a web page waits."""
 
 
-class Recommendation(NamedTuple):
+class Advice(NamedTuple):
     """A policy, and the reason for it in a sentence or two."""
 
     policy: Policy
     reason: str
 
 
-class Rule(NamedTuple):
-    """When a policy is recommended, and where it is; the first rule that applies counts."""
+class Situation(NamedTuple):
+    """When a policy is recommended, and where it is; the first situation that applies counts."""
 
-    applies: Callable[[Problem], Any]
+    applies: Callable[[Problem, bool], Any]
     package: str
     policy: str
     reason: str
+
+
+def _is_sum(problem: Problem) -> bool:
+    return type(problem.reward).__name__ in ("Coverage", "Linear")
 
 
 def _model(problem: Problem) -> str:
     return "" if problem.context is None else type(problem.context.model).__name__
 
 
-RULES = (
-    Rule(
-        lambda problem: _model(problem) == "LinearModel",
+SITUATIONS = (
+    Situation(
+        lambda problem, whole: _model(problem) == "LinearModel",
         "contextual",
         "vac2_ucb",
         "The context has a linear model: a policy on that model is needed, and this one weighs observations by their "
         "variance (docs/context.md).",
     ),
-    Rule(
-        lambda problem: _model(problem) == "LogisticModel",
+    Situation(
+        lambda problem, whole: _model(problem) == "LogisticModel",
         "contextual",
         "logistic_ts",
         "The context has a logistic model: a policy on that model is needed, and sampling its parameters explores "
         "least (docs/context.md).",
     ),
-    Rule(
-        lambda problem: type(problem.reward).__name__ == "Spread",
+    Situation(
+        lambda problem, whole: type(problem.reward).__name__ == "Spread",
         "policies",
         "bcucb_t",
         "Arms are triggered along the edges of a graph: the policy must not insist on playing every arm "
         "(docs/beyond/influence.md).",
     ),
-    Rule(
-        lambda problem: problem.n_entries >= MANY_ENTRIES,
+    Situation(
+        lambda problem, whole: problem.n_entries >= MANY_ENTRIES,
         "policies",
         "kl_ucb",
         "There are a million entries or more: this policy skips arms that cannot win, while sampling draws all.",
     ),
-    Rule(
-        lambda problem: True,
+    Situation(
+        lambda problem, whole: whole and problem.n_items > 1 and problem.context is None and _is_sum(problem),
+        "policies",
+        "directional_kl_moss",
+        "Every decision shows what its arms do for all items: this policy uses how items vary together, and had the "
+        "least regret on such problems (docs/champion.md). No regret bound is known for it.",
+    ),
+    Situation(
+        lambda problem, whole: True,
         "policies",
         "pooled_thompson",
         "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
@@ -70,11 +81,19 @@ RULES = (
 """The table, in the order in which it is read."""
 
 
-def recommend(problem: Problem) -> Recommendation:
+def recommend(problem: Problem, whole: bool = False) -> Advice:
     """The policy that earned most on problems of this kind, and why it is recommended.
 
     ``Agent(problem)`` takes it. The evidence is the contest ``superarm run earnings``, described on the page
     ``docs/earnings.md``.
+
+    Parameters
+    ----------
+    problem
+        What is to be learnt.
+    whole
+        Whether a decision shows what its arms do for all items at once, as sensors that cover places do. In a shop it
+        shows what one visitor does.
 
     Examples
     --------
@@ -86,5 +105,5 @@ def recommend(problem: Problem) -> Recommendation:
     >>> found.reason[:16]
     'It earned most i'
     """
-    rule = next(rule for rule in RULES if rule.applies(problem))
-    return Recommendation(getattr(import_module(f"superarm.{rule.package}"), rule.policy)(), rule.reason)
+    found = next(one for one in SITUATIONS if one.applies(problem, whole))
+    return Advice(getattr(import_module(f"superarm.{found.package}"), found.policy)(), found.reason)

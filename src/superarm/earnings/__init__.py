@@ -4,7 +4,7 @@ shops: kinds of shops with known truth, for development and held out · people: 
 policy serves the visitors of a shop · report: tables and figure · commands: the command
 """
 
-from superarm.earnings.contest import Earnings, Service
+from superarm.earnings.contest import Earnings, ServedShop
 from superarm.earnings.report import Entry, format_table, summarise, write_report
 from superarm.earnings.shops import DEVELOPMENT, HELD_OUT, KINDS, Draft, Kind, Shop, draw_shop
 
@@ -16,7 +16,7 @@ __all__ = [
     "Earnings",
     "Entry",
     "Kind",
-    "Service",
+    "ServedShop",
     "Shop",
     "draw_shop",
     "format_table",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from superarm.earnings.contest import Service
+from superarm.earnings.contest import ServedShop
 from superarm.earnings.people import draw_real, real_shops
 from superarm.earnings.report import Entry, format_table, summarise, write_report
 from superarm.earnings.shops import KINDS, Shop, draw_shop
@@ -27,7 +27,7 @@ POLICIES: dict[str, Callable[[Shop], Policy]] = {
 def play(name: str, policy: str, draws: int, visits: int) -> Entry:
     """What a policy earns in the draws of a shop."""
     shop = draw_shop(name, draws) if name in KINDS else draw_real(name, draws)
-    return summarise(name, shop.kind.held_out, policy, Service(shop, POLICIES[policy](shop), visits).run())
+    return summarise(name, shop.kind.held_out, policy, ServedShop(shop, POLICIES[policy](shop), visits).run())
 
 
 def run_contest(draws: int, shops: list[str], visits: int, workers: int, tell: Callable[[str], None]) -> list[Entry]:

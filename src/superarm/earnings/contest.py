@@ -26,7 +26,7 @@ class Earnings:
     best: Floats
 
 
-class Service:
+class ServedShop:
     """A shop's visitors in turn, for all draws at once, each served by its own run of the policy.
 
     What is shown counts as not clicked at once; a click replaces that when it is told, exactly. An ``Agent`` with

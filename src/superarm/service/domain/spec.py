@@ -380,7 +380,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     explore
         The share of slots drawn at random, with logged propensities.
     window_s
-        How many seconds feedback is awaited; null for ever.
+        How many seconds feedback is awaited; null for no limit.
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
     late
