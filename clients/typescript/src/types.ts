@@ -17,7 +17,6 @@ export interface PolicySpec {
   half_life?: number | null;
 }
 
-/** What the owner of a problem calls its parts, in the singular; unit is that of rewards. */
 export interface Words {
   arm?: string;
   item?: string;
@@ -40,7 +39,7 @@ export interface Settings {
   control?: number;
   control_slate?: string[] | "baseline" | "uniform" | null;
   guardrail?: number | null;
-  words?: Words;
+  words?: Words | null;
 }
 
 export interface ProblemSpec {
