@@ -160,6 +160,7 @@ def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkey
     options = ["run", "earnings", "--draws", "2", "--shop", "corner", "--shop", "stars", "--workers", "1"]
     done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
+    assert "| `kl_moss` | 1 held out |" in done.output
     assert "| stars* | `pooled_thompson` |" in done.output
     with (tmp_path / "out" / "earnings.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -5,7 +5,7 @@ policy serves the visitors of a shop · report: tables and figure · commands: t
 """
 
 from superarm.earnings.contest import Earnings, ServedShop
-from superarm.earnings.report import Entry, format_table, summarise, write_report
+from superarm.earnings.report import Entry, format_summary, format_table, summarise, write_report
 from superarm.earnings.shops import DEVELOPMENT, HELD_OUT, KINDS, Draft, Kind, Shop, draw_shop
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "ServedShop",
     "Shop",
     "draw_shop",
+    "format_summary",
     "format_table",
     "summarise",
     "write_report",

@@ -8,7 +8,7 @@ import click
 
 from superarm.earnings.contest import ServedShop
 from superarm.earnings.people import draw_real, real_shops
-from superarm.earnings.report import Entry, format_table, summarise, write_report
+from superarm.earnings.report import Entry, format_summary, format_table, summarise, write_report
 from superarm.earnings.shops import KINDS, Shop, draw_shop
 from superarm.policies import Policy, cts, kl_moss, kl_ucb, pooled_thompson
 
@@ -49,6 +49,6 @@ def run_earnings(out: Path | None, draws: int, shops: tuple[str, ...], workers: 
     chosen = [shop for shop in known if not shops or shop in shops]
     entries = run_contest(draws, chosen, VISITS, workers, lambda line: None if quiet else click.echo(line, err=True))
     if not quiet:
-        click.echo(format_table(entries))
+        click.echo(f"{format_summary(entries)}\n\n{format_table(entries)}")
     for path in write_report(entries, out or Path("results") / "earnings"):
         click.echo(f"{'figure' if path.suffix == '.png' else 'table'}: {path}")

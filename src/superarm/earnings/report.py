@@ -61,6 +61,7 @@ class Row:
     share_of_best: float
     worst_share_of_best: float
     ahead_after: float
+    draws_above_list: float
     worst_first_1000: float
     worst_total: float
 
@@ -87,6 +88,7 @@ def make_row(entry: Entry) -> Row:
         float(np.median(of_best)),
         float(of_best.min()),
         float(np.median(entry.ahead)),
+        float((total >= 1.0).mean()),
         float(first.min()),
         float(total.min()),
     )
@@ -101,7 +103,7 @@ def _mean(values: Floats) -> tuple[float, float]:
 
 HEADER = [
     *("shop", "policy", "first 1,000", "first 5,000", "all visits", "way from list to best"),
-    *("of the best: median, worst", "ahead after", "worst draw: first 1,000, all"),
+    *("of the best: median, worst", "ahead after", "draws above the list", "worst draw: first 1,000, all"),
 ]
 
 
@@ -120,9 +122,27 @@ def format_table(entries: list[Entry]) -> str:
             f"{row.way_to_best:.0%} ± {row.way_to_best_error:.0%}",
             f"{row.share_of_best:.2f}, {row.worst_share_of_best:.2f}",
             ahead,
+            f"{row.draws_above_list:.0%}",
             f"{row.worst_first_1000:.2f}, {row.worst_total:.2f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def format_summary(entries: list[Entry]) -> str:
+    """Means over shops for each policy, those for development and those held out apart, in Markdown."""
+    names = ["policy", "shops", "first 1,000", "first 5,000", "all visits", "of the best", "draws above the list"]
+    lines = ["| " + " | ".join([*names, "worst draw"]) + " |", "|---|---|" + "---:|" * (len(names) - 1)]
+    for policy in dict.fromkeys(entry.policy for entry in entries):
+        for held_out in (False, True):
+            rows = [make_row(one) for one in entries if (one.policy, one.held_out) == (policy, held_out)]
+            if rows:
+                parts = ("first_1000", "first_5000", "total", "share_of_best")
+                means = [f"{np.mean([getattr(row, part) for row in rows]):.2f}" for part in parts]
+                above = f"{np.mean([row.draws_above_list for row in rows]):.0%}"
+                kind = f"{len(rows)} {'held out' if held_out else 'for development'}"
+                worst = f"{min(row.worst_total for row in rows):.2f}"
+                lines.append("| " + " | ".join([f"`{policy}`", kind, *means, above, worst]) + " |")
     return "\n".join(lines)
 
 
@@ -130,7 +150,7 @@ def write_report(entries: list[Entry], directory: Path) -> list[Path]:
     """Write ``earnings.md``, ``earnings.csv`` and ``earnings.png``; their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"earnings.{kind}" for kind in ("md", "csv", "png")]
-    paths[0].write_text(format_table(entries) + "\n", encoding="utf-8")
+    paths[0].write_text(f"{format_summary(entries)}\n\n{format_table(entries)}\n", encoding="utf-8")
     rows = [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in entries]
     with paths[1].open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
