@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # the tests read this file without Sphinx
 
 PACKAGES = {
     "superarm.agent": "Agents",
-    "superarm.policies.catalog": "Policies by name",
     "superarm.contextual": "Policies with a context",
     "superarm.core.problem": "Problems",
     "superarm.rewards": "Rewards",
@@ -52,8 +51,9 @@ def public_names(module: Any) -> list[str]:
     if module.__name__ in CHOSEN:
         return CHOSEN[module.__name__]
     if hasattr(module, "__all__"):
-        named = importlib.import_module("superarm.policies.catalog").__all__
-        return [name for name in module.__all__ if module.__name__ != "superarm.policies" or name not in named]
+        parts = [importlib.import_module(place) for place in PACKAGES if place.startswith(f"{module.__name__}.")]
+        apart = {id(getattr(part, name)) for part in parts for name in public_names(part)}
+        return [name for name in module.__all__ if id(getattr(module, name)) not in apart]
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
     return [name for name in own if not name.startswith("_")]
 
