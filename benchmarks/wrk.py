@@ -29,7 +29,7 @@ from benchmarks.service import started as start_application
 from benchmarks.service import stopped as stop
 from benchmarks.soak import MAIN, wait
 
-SQLITE, ONE_WORKER, TWO_WORKERS = 9106, 9107, 9108
+SQLITE, POSTGRES = 9106, 9107
 
 POST = """
 wrk.method, wrk.body = "POST", "{}"
@@ -163,18 +163,17 @@ class Spent(NamedTuple):
 
 
 def compare_stores(home: Path, wrk: Wrk, rounds: int) -> None:
-    """SQLite, PostgreSQL with one worker, and with two."""
+    """SQLite and PostgreSQL."""
     from tests.service.database import Database, fresh
 
-    ports = {"SQLite": SQLITE, "PostgreSQL": ONE_WORKER, "two workers": TWO_WORKERS}
+    ports = {"SQLite": SQLITE, "PostgreSQL": POSTGRES}
     spec = {"arms": [f"a{n}" for n in range(100)], "items": [f"i{n}" for n in range(20)], "k": 5}
     spec["settings"] = {"max_pending": 10_000_000}
     seen, database = Seen(), Database()
     with contextlib.ExitStack() as processes:
         processes.callback(database.close)
         processes.callback(stop, serve(str(home / "stores.db"), SQLITE))
-        processes.callback(stop, serve(fresh(database.address, "one"), ONE_WORKER))
-        processes.callback(stop, serve(fresh(database.address, "two"), TWO_WORKERS, "--workers", "2"))
+        processes.callback(stop, serve(fresh(database.address, "one"), POSTGRES))
         for port in ports.values():
             call(port, "PUT", "/v1/problems/new", msgspec.json.encode(spec))
         for turn in range(rounds + 1):

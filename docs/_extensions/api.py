@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # the tests read this file without Sphinx
 
 PACKAGES = {
     "superarm.agent": "Agents",
-    "superarm.policies.catalog": "Policies by name",
     "superarm.contextual": "Policies with a context",
     "superarm.core.problem": "Problems",
     "superarm.rewards": "Rewards",
@@ -52,8 +51,9 @@ def public_names(module: Any) -> list[str]:
     if module.__name__ in CHOSEN:
         return CHOSEN[module.__name__]
     if hasattr(module, "__all__"):
-        named = importlib.import_module("superarm.policies.catalog").__all__
-        return [name for name in module.__all__ if module.__name__ != "superarm.policies" or name not in named]
+        parts = [importlib.import_module(place) for place in PACKAGES if place.startswith(f"{module.__name__}.")]
+        apart = {id(getattr(part, name)) for part in parts for name in public_names(part)}
+        return [name for name in module.__all__ if id(getattr(module, name)) not in apart]
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
     return [name for name in own if not name.startswith("_")]
 
@@ -85,7 +85,7 @@ def write_pages(app: "Sphinx") -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for place, title in PACKAGES.items():
         module = importlib.import_module(place)
-        lines = [title, "=" * len(title), "", f".. currentmodule:: {place}", "", inspect.getdoc(module) or "", ""]
+        lines = [title, "=" * len(title), "", f".. currentmodule:: {place}", "", cite(inspect.getdoc(module) or ""), ""]
         lines += [_directive(module, name) for name in public_names(module)]
         _write(directory / f"{place.rpartition('.')[2]}.rst", "\n".join(lines))
     names = "\n".join(f"   {place.rpartition('.')[2]}" for place in PACKAGES)
@@ -100,9 +100,13 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def _cite(app: "Sphinx", what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def cite(text: str) -> str:
     """``[Key2019]_`` in a docstring as a citation."""
-    lines[:] = [re.sub(r"\[([A-Z]\w+?\d{4}[a-z]?)\]_", r":cite:t:`\1`", line) for line in lines]
+    return re.sub(r"\[([A-Z]\w+?\d{4}[a-z]?)\]_", r":cite:t:`\1`", text)
+
+
+def _cite_lines(app: "Sphinx", what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = [cite(line) for line in lines]
 
 
 def _skip(app: "Sphinx", what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
@@ -112,6 +116,6 @@ def _skip(app: "Sphinx", what: str, name: str, value: Any, skip: bool, options: 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
-    app.connect("autodoc-process-docstring", _cite)
+    app.connect("autodoc-process-docstring", _cite_lines)
     app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -125,6 +125,7 @@ POLICIES = {
         ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.policies.directional_kl_ucb()),
         ("cts", {"name": "cts"}, sa.cts()),
         ("angle_ts", {"name": "angle_ts"}, sa.policies.angle_ts()),
+        ("pooled_thompson", {"name": "pooled_thompson"}, sa.policies.pooled_thompson()),
         ("gaussian_cts", {"name": "gaussian_cts"}, sa.policies.gaussian_cts()),
         ("shared_cts", {"name": "shared_cts", "parameters": {"scale": 1.0}}, sa.policies.shared_cts(1.0)),
         ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.policies.epsilon_greedy(0.5)),

@@ -40,8 +40,7 @@ def during(trial, store=None):
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
     functions = {name for name in sa.policies.__all__ if inspect.isfunction(getattr(sa.policies, name))}
-    in_agents = {"policy", "pooled_thompson"}  # the log has no events of refits yet
-    public = functions - wrappers - in_agents
+    public = functions - wrappers - {"policy"}
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
@@ -104,23 +103,6 @@ def module(tmp_path, monkeypatch):
     for known, kept in zip((components.POLICIES, components.REWARDS), before, strict=True):
         known.clear()
         known.update(kept)
-
-
-@pytest.mark.parametrize("name", ["logistic", "conjunctive"])
-@pytest.mark.parametrize("policy", ["kl_ucb", "kl_moss"])
-def test_a_reward_whose_batches_are_listed_can_have_more_arms_than_a_slate_and_one(name, policy):
-    """What is compiled ahead on a smaller problem lists the batches of that one."""
-    spec = {**SPEC, "arms": list("abcdef"), "reward": {"name": name}, "settings": {"policy": {"name": policy}}}
-
-    async def trial(http) -> None:
-        created = await http.put("/v1/problems/p", json=spec)
-        assert created.status_code == 201, created.text
-        seen = set()
-        for n in range(3):
-            seen.update((await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()["arms"])
-        assert seen == set("abcdef")
-
-    during(trial)
 
 
 def test_an_operators_own_components(module):
@@ -216,3 +198,12 @@ def test_random_policies_give_the_same_slates_for_the_same_seed(policy):
     one, two, *others = (during(lambda http, seed=seed: slates(http, seed)) for seed in (1, 1, 2, 3, 4))
     assert one == two
     assert any(one != other for other in others)
+
+
+def test_a_policy_that_fits_a_prior_to_everything_does_not_forget():
+    async def trial(http) -> None:
+        policy = {"name": "pooled_thompson", "window": 16}
+        refused = await http.put("/v1/problems/p", json={**SPEC, "settings": {"policy": policy}})
+        assert (refused.status_code, "leave out window" in refused.text) == (422, True), refused.text
+
+    during(trial)

@@ -235,7 +235,7 @@ def test_an_explanation_has_the_numbers_of_the_agent():
         np.testing.assert_array_equal(agent.learner.pending, before)
         page = (await http.get("/?problem=p&decision=d4")).text
         assert "Why these arms" in page
-        assert "country SE" in page
+        assert "country=SE" in page
         await call(http, "GET", "/v1/decisions/nobody/explanation", status=(404,))
         await call(http, "GET", "/v1/decisions/d4/explanation?most=1000", status=(422,))
 
@@ -258,8 +258,8 @@ def test_words_of_hashed_features_are_named_if_they_are_stored(stored):
         names = {one["feature"] for one in found["arms"][0]["features"]}
         assert ("query=red" in names) == (stored == "given")
         page = (await http.get("/?problem=p&decision=d2")).text
-        assert ("query red, shoes (0.5)" in page) == (stored == "given")
-        assert re.search(r'<td class="?text"?>[^<]*query', page)  # a long list of features wraps
+        assert ("query=red" in page) == (stored == "given")
+        assert re.search(r'<td class="words"[^>]*>[^<]*query', page)  # a long list of features wraps
 
     run(test)
 

@@ -50,7 +50,7 @@ def logistic(**parameters):
 
 TOPIC_ROWS = [{"topic": topic, "price": n} for n, topic in enumerate(["sport", "news", "art", "sport", "news", None])]
 CASES = {
-    "segments": ({"features": FEATURES, "model": segments()}, ["kl_ucb", "bc_ucb", "cts", "escb"]),
+    "segments": ({"features": FEATURES, "model": segments()}, ["kl_ucb", "bc_ucb", "cts", "escb", "pooled_thompson"]),
     "pooled": ({"features": FEATURES, "model": segments(by=["country"], pooling=3.0)}, ["kl_ucb", "ucb_v"]),
     "per entry": ({"features": FEATURES, "model": linear()}, ["c2_ucb", "vac2_ucb", "comb_lin_ts"]),
     "per arm": ({"features": RANGES_ALONE, "model": linear(shared="arms"), "stored": "encoded"}, ["c2_ucb"]),

@@ -294,9 +294,9 @@ def test_settings_change_as_versions_and_back(http, problem):
     made = ask(http, problem)
     tell(http, made["id"], **everything(1.0, "a", "b"))
     before = arm(http, problem, "a")
-    reply = http.put(f"/v1/problems/{problem}/settings", json={"policy": {"name": "kl_moss"}}).json()
-    assert (reply["version"], reply["settings"]["policy"]["name"]) == (2, "kl_moss")
-    assert ask(http, problem)["version"] == 2
+    reply = http.put(f"/v1/problems/{problem}/settings", json={"policy": {"name": "cts"}}).json()
+    assert (reply["version"], reply["settings"]["policy"]["name"]) == (2, "cts")
+    assert ask(http, problem, eligible=["b", "c", "d"])["version"] == 2
     reply = http.post(f"/v1/problems/{problem}/versions/1/restore").json()
     assert (reply["version"], reply["settings"]["policy"]["name"]) == (3, "kl_ucb")
     assert len(http.get(f"/v1/problems/{problem}/versions").json()["versions"]) == 3
@@ -307,12 +307,12 @@ def test_settings_change_as_versions_and_back(http, problem):
 def test_feedback_of_an_old_version_is_taken_back_exactly(http):
     name = create(http, settings={"policy": {"name": "cts"}})
     made = ask(http, name)
-    one, other = made["arms"]
-    tell(http, made["id"], **everything(0.5, one, other))
+    first, second = made["arms"]
+    tell(http, made["id"], **everything(0.5, first, second))
     http.put(f"/v1/problems/{name}/settings", json={"policy": {"name": "kl_ucb"}}).raise_for_status()
-    tell(http, made["id"], feedback=[{"arm": one, "seen": False}, {"arm": other, "value": 1}], amend=True)
-    assert arm(http, name, one)["seen"] == [0, 0]
-    assert arm(http, name, other)["mean"] == [1.0, 1.0]
+    tell(http, made["id"], feedback=[{"arm": first, "seen": False}, {"arm": second, "value": 1}], amend=True)
+    assert arm(http, name, first)["seen"] == [0, 0]
+    assert arm(http, name, second)["mean"] == [1.0, 1.0]
 
 
 def test_modes_answer_with_the_baseline(http):

@@ -143,19 +143,3 @@ def test_sequences_of_calls(service):
             case.validate_response(response, checks=CHECKS)
 
     Calls.run(settings=limits)
-
-
-def test_examples_are_valid(service):
-    """Every example of the document is accepted, in order; by ids of its own, since others have used the document's."""
-    with httpx.Client(base_url=service.url, timeout=60.0) as http:
-        for operation in OPERATIONS:
-            id = "example-2" if operation.name == "erase_decision" else "example-1"  # erased but once
-            path = operation.path.format(name="examples", id=id, version=1)
-            if operation.body is bytes:
-                lines = operation.example.replace("visit-", "example-")
-                reply = http.post(path, content=lines, headers={"content-type": "application/x-ndjson"})
-            else:
-                body = json.loads(json.dumps(operation.example).replace("visit-", "example-"))
-                reply = http.request(operation.method, path, json=body)
-            assert reply.status_code in (*operation.replies, 409), (path, reply.text)
-            assert reply.status_code != 409 or operation.path.endswith(("decisions", "feedback", "activate"))

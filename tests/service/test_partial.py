@@ -176,6 +176,18 @@ def test_filling_what_was_never_asked_for_is_warned_of():
     during(trial, at_window_end=0.0)
 
 
+def test_feedback_that_never_arrives_is_warned_of():
+    async def trial(http, coordinator) -> None:
+        for n in range(20):
+            await ask(http, id=f"d{n}", items=["news"])
+        assert (await http.get("/v1/problems/p")).json()["warnings"] == []
+        await end_windows(coordinator)
+        (warning,) = (await http.get("/v1/problems/p")).json()["warnings"]
+        assert warning.startswith("no click was ever told: 20 views counted")
+
+    during(trial, at_window_end=0.0, words={"outcome": "click", "decision": "view"})
+
+
 @pytest.mark.parametrize("fill", ["ignore", 0.0])
 def test_a_shop_that_sends_clicks_alone_is_told_what_is_wrong_and_nothing_else(fill):
     """Silence counts as 0 at the end of the window: that is right. Where silence is ignored, every estimate is 1."""

@@ -12,6 +12,14 @@ export interface PolicySpec {
     window?: number | null;
     half_life?: number | null;
 }
+export interface Words {
+    arm?: string;
+    item?: string;
+    outcome?: string;
+    decision?: string;
+    slate?: string;
+    unit?: string;
+}
 export interface Settings {
     policy?: PolicySpec;
     mode?: "online" | "apprentice" | "logging_only";
@@ -25,6 +33,7 @@ export interface Settings {
     control?: number;
     control_slate?: string[] | "baseline" | "uniform" | null;
     guardrail?: number | null;
+    words?: Words | null;
 }
 export interface ProblemSpec {
     arms: string[];

@@ -17,6 +17,15 @@ export interface PolicySpec {
   half_life?: number | null;
 }
 
+export interface Words {
+  arm?: string;
+  item?: string;
+  outcome?: string;
+  decision?: string;
+  slate?: string;
+  unit?: string;
+}
+
 export interface Settings {
   policy?: PolicySpec;
   mode?: "online" | "apprentice" | "logging_only";
@@ -30,6 +39,7 @@ export interface Settings {
   control?: number;
   control_slate?: string[] | "baseline" | "uniform" | null;
   guardrail?: number | null;
+  words?: Words | null;
 }
 
 export interface ProblemSpec {

@@ -60,10 +60,10 @@ EDITED = 100
 
 Nothing is learnt from them, so that the curve of rewards shows how the policy learns."""
 
-FIRST_EDITIONS = 500
+FIRST_EDITIONS = 150
 """Editions at once at the start, so that there is something to see."""
 
-EDITIONS_PER_SECOND = 6.0
+EDITIONS_PER_SECOND = 10.0
 READERS_PER_INTEREST = 5
 WINDOW_SECONDS = 30.0
 SHARE_SILENT = 0.03

@@ -45,7 +45,7 @@ def time_range(since: str, until: str) -> TimeRange:
     return TimeRange(since if is_day(since) else "", until if is_day(until) else "")
 
 
-class View(NamedTuple):
+class PageView(NamedTuple):
     """What the address of a problem's page asks for; ``item`` is the segment that it is about, empty for all."""
 
     problem: str = ""
@@ -66,8 +66,8 @@ class View(NamedTuple):
 
     def pairs(self, *left_out: str, **change: Any) -> list[tuple[str, str]]:
         """The view as names and values, without what has its default."""
-        plain, view = View(), self._replace(**change)
-        names = [name for name in View._fields if name not in (*left_out, "tried")]
+        plain, view = PageView(), self._replace(**change)
+        names = [name for name in PageView._fields if name not in (*left_out, "tried")]
         given = [(name, str(getattr(view, name))) for name in names if getattr(view, name) != getattr(plain, name)]
         return given + [("try", arm) for arm in view.tried if "tried" not in left_out]
 
@@ -90,7 +90,7 @@ def parse(query: bytes) -> dict[str, str]:
     return dict(parse_qsl(query.decode("latin-1")))
 
 
-def view_of(query: bytes) -> View:
+def view_of(query: bytes) -> PageView:
     """What the address asks for; what makes no sense is left out.
 
     >>> view_of(b"problem=ads&page=x&try=a&try=a").tried
@@ -98,7 +98,7 @@ def view_of(query: bytes) -> View:
     """
     last = parse(query)
     tried = dict.fromkeys(value for name, value in parse_qsl(query.decode("latin-1")) if name == "try")
-    return View(
+    return PageView(
         last.get("problem", ""),
         last.get("item", "")[:256],
         last["sort"] if last.get("sort") in SORTS else "value",

@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Tally
-from superarm.service.console.address import View
+from superarm.service.console.address import PageView
 from superarm.service.domain import intervals
 from superarm.service.domain.intervals import Band
 from superarm.service.domain.problem import ProblemState
@@ -19,7 +19,7 @@ ARMS_PER_PAGE, ITEMS_PER_PAGE = 20, 12
 HEAT_LEVELS = 9
 
 
-def list_arms(state: ProblemState, view: View, item: int | None) -> dict[str, Any]:
+def list_arms(state: ProblemState, view: PageView, item: int | None) -> dict[str, Any]:
     """Arms whose names contain ``view.find``, sorted, a page of them; retired ones last.
 
     An arm is worth what a slate of it alone is, at the estimates; for one item, its estimated mean. The ``bar`` of a

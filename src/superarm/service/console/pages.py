@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import UnsetType
 
-from superarm.agent.explanations import Explanation
 from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
-from superarm.service.console.address import View
+from superarm.service.console.address import PageView
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.history import Stretch
 from superarm.service.domain.ledger import Key
@@ -176,10 +175,10 @@ class Pages:
             return -1, 0
         return max((one.at for one in state.history.stretches), default=0) // address.DAY_MS, state.decisions
 
-    def _frame(self, who: Principal, chosen: str, names: list[str], view: View | None = None) -> Data:
+    def _frame(self, who: Principal, chosen: str, names: list[str], view: PageView | None = None) -> Data:
         """What every page has around its own data."""
         rights = {"public": is_public(who), "keyed": bool(who.key), "admin": may_change(who)}
-        return {"problem": chosen, "names": names, "view": view or View(chosen), **rights}
+        return {"problem": chosen, "names": names, "view": view or PageView(chosen), **rights}
 
     def _health(self, who: Principal, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
@@ -197,7 +196,7 @@ class Pages:
         await asyncio.wait([task], timeout=WAIT_SECONDS)
         return task.result() if task.done() and task.exception() is None else None
 
-    async def _find_decision(self, tenant: str, view: View) -> Data:
+    async def _find_decision(self, tenant: str, view: PageView) -> Data:
         try:
             record = await self._coordinator.record((tenant, view.decision))
             if record.asked.problem != view.problem:
@@ -207,7 +206,7 @@ class Pages:
             return {"wrong": str(error)}
         shown = _decision_data(record, state)
         try:
-            reasons: Explanation = (await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN))[1]
+            reasons = await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
             return shown | {"reasons": reasons.arms}
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
@@ -227,7 +226,9 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(state: ProblemState, view: View, item: int | None, health: verdicts.Health, certificate: Any) -> Data:
+def _problem_data(
+    state: ProblemState, view: PageView, item: int | None, health: verdicts.Health, certificate: Any
+) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
     points = charts.reward_points(history, state.weighty_items, item, view.times)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]

@@ -77,9 +77,9 @@ class Console:
         return [
             *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),
             *(Route(f"/{name}", _file(name), methods=["GET"]) for name in FILES),
-            Route("/docs", _shown("docs.html", {"api": self._api}), methods=["GET"]),
+            Route("/docs", self._docs, methods=["GET"]),
             Route("/change", self._guarded(self._change), methods=["POST"]),
-            Route("/login", _shown("notice.html", {"kind": "login", "message": ""}), methods=["GET"]),
+            Route("/login", _render("notice.html", {"kind": "login", "message": ""}), methods=["GET"]),
             Route("/login", self._login, methods=["POST"]),
             Route("/logout", self._logout, methods=["POST"]),
         ]
@@ -164,6 +164,10 @@ class Console:
 
         return StreamingResponse(follow(), 200, SECURITY_HEADERS, "text/event-stream")
 
+    async def _docs(self, request: Request) -> Response:
+        """The HTTP interface, which holds nothing that is secret."""
+        return _render("docs.html", {"api": self._api})
+
     async def _login(self, request: Request) -> Response:
         try:
             key = (await self._form(request)).get("key", "").strip()
@@ -184,20 +188,7 @@ class Console:
 
 def _file(name: str) -> Any:
     body = (Path(__file__).parent / "templates" / name).read_bytes()
-
-    async def serve(request: Request) -> Response:
-        return Response(body, 200, SECURITY_HEADERS, FILES[name])
-
-    return serve
-
-
-def _shown(template: str, data: dict[str, Any]) -> Any:
-    """A page that is the same for everybody."""
-
-    async def show(request: Request) -> Response:
-        return _render(template, data)
-
-    return show
+    return Response(body, 200, SECURITY_HEADERS, FILES[name])
 
 
 def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:

@@ -130,7 +130,7 @@ def judge_learning(state: ProblemState, item: int | None = None) -> Tile:
     quarter = max(1, len(parts) // 4)
     if len(parts) < 8:
         n = sum(one.count for one in parts)
-        line = f"{n:,} {state.words.many('decision')} have finished; a few more are needed"
+        line = f"{n:,} {state.words.many('decision')} with a known reward; a few more are needed"
         return Tile("learning", "Too early", line)
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), _needed(state, item))
     return _judge("learning", gained, state, "since the start", {}, ("Yes", "Unclear", "Falling"))

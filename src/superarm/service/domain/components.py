@@ -27,6 +27,7 @@ from superarm.actions import (
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.diffusion import Spread
+from superarm.policies import Policy
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
 
@@ -45,7 +46,16 @@ class PolicyEntry(NamedTuple):
 _PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
 _DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
 _CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
-_RANDOM = ("cts", "angle_ts", "gaussian_cts", "shared_cts", "epsilon_greedy", "uniform", "ts_cascade")
+_RANDOM = (
+    "cts",
+    "pooled_thompson",
+    "angle_ts",
+    "gaussian_cts",
+    "shared_cts",
+    "epsilon_greedy",
+    "uniform",
+    "ts_cascade",
+)
 _CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
 _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
 _BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
@@ -99,6 +109,13 @@ def find_policy(name: str) -> PolicyEntry:
     return find(_REPLACED.get(name, name), POLICIES, "policy.name")  # type: ignore[no-any-return]
 
 
+def refits(policy: Any) -> bool:
+    """Whether a policy, or the one that it wraps, estimates something anew from time to time."""
+    while hasattr(policy, "policy"):
+        policy = policy.policy
+    return type(policy).refit is not Policy.refit
+
+
 def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The parameters of a component that can be given as numbers; components within it keep their defaults."""
     given = inspect.signature(make).parameters.items()
@@ -115,8 +132,10 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
     for name in parameters:
         if name not in known:
             raise InvalidArgument(argument, f"unknown {name!r}", f"known: {', '.join(known) or 'none'}")
+    whole = {name for name, one in known.items() if isinstance(one.default, int)}
+    given = {name: int(x) if name in whole and x == int(x) else x for name, x in parameters.items()}
     try:
-        return make(**parameters)
+        return make(**given)
     except TypeError:
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 

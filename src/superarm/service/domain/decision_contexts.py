@@ -120,9 +120,9 @@ class DecisionContexts:
     def plan_refit(self, now: int) -> Refitted | None:
         """The event of the refit that is due, if one is."""
         learner = self._learner
-        if not hasattr(learner.policy, "plan_refit"):
-            return None
-        refit = learner.policy.plan_refit(learner.problem, learner.memory, learner.asked)
+        refit = learner.policy.plan_refit(  # type: ignore[attr-defined]
+            learner.problem, learner.memory, learner.asked
+        )
         if refit is None:
             return None
         groups, points = tuple(refit.groups.tolist()), tuple(refit.points.reshape(-1).tolist())

@@ -150,6 +150,16 @@ class Refitted(Event, frozen=True):
     information: tuple[float, ...]
 
 
+class Fitted(Event, frozen=True):
+    """What a policy fits to all counters from time to time, after round ``t``: an event, since it depends on the time.
+
+    ``held`` is that as plain data, as ``superarm.agent.state`` writes it.
+    """
+
+    t: int
+    held: dict[str, Any]
+
+
 class StoredContext(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """The context of a decision: the ``t``-th of its segment, encoded in a frame of standardised features.
 
@@ -242,7 +252,18 @@ class Erased(Event, frozen=True):
 
 
 AnyProblemEvent = (
-    Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Refitted | Deleted | ErasureRequested | Compacted
+    Created
+    | Changed
+    | Guarded
+    | Armed
+    | Itemed
+    | Warmed
+    | Framed
+    | Refitted
+    | Fitted
+    | Deleted
+    | ErasureRequested
+    | Compacted
 )
 AnyEvent = AnyProblemEvent | Asked | Told | Activated | Expired | Erased
 

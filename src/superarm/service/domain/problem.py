@@ -15,16 +15,17 @@ from superarm.actions import Actions
 from superarm.agent import Learner
 from superarm.agent.growth import support_with_arms
 from superarm.agent.names import Names
+from superarm.agent.state import held_from_plain, held_to_plain
 from superarm.context import EncodedContext
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
-from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, to_actions
+from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, refits, to_actions
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
-from superarm.service.domain.events import Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Fitted, Guarded, Itemed, Refitted, Warmed
 from superarm.service.domain.history import Estimates, History
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
@@ -240,8 +241,28 @@ class ProblemState:
         elif isinstance(event, Warmed):
             self.warmed[event.id] = event.body
             self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
+        elif isinstance(event, Fitted):
+            held = {**(self.learner.held or {}), **(held_from_plain(event.held, self.tally) or {})}
+            self.learner.policy.restore_state(self.learner.memory, held)
         elif self.contexts is not None:
             self.contexts.apply(event)
+
+    @property
+    def refits(self) -> bool:
+        """Whether the policy estimates something anew from time to time."""
+        return refits(self.learner.policy)
+
+    def plan_refit(self, now: int) -> Refitted | Fitted | None:
+        """The event of what is due to be estimated anew, if there is something."""
+        learner = self.learner
+        if self.contexts is not None and hasattr(learner.policy, "plan_refit"):
+            return self.contexts.plan_refit(now)
+        memory = learner.policy.prepare(self.problem, self.tally)
+        if (held := learner.held) is not None:
+            learner.policy.restore_state(memory, held)
+        learner.policy.refit(self.problem, memory, learner.asked)
+        after = fitted_part(learner.policy.save_state(memory))
+        return None if after is None or after == fitted_part(held) else Fitted(now, learner.asked, after)
 
     def _grow(self, event: Armed) -> None:
         if event.add:
@@ -315,6 +336,12 @@ class ProblemState:
         if self.contexts is not None and arms:
             made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))
+
+
+def fitted_part(held: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a policy has fitted, as plain data, without counters and observations; None if there is nothing."""
+    own = ("newest", "blocks", "rows", "bounds", "maps", "point", "marks")
+    return held_to_plain({name: part for name, part in (held or {}).items() if name not in own} or None)
 
 
 def rehearse(created: Created) -> None:

@@ -380,7 +380,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     explore
         The share of slots drawn at random, with logged propensities.
     window_s
-        How many seconds feedback is awaited; null for ever.
+        How many seconds feedback is awaited; null for no limit.
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
     late
@@ -575,6 +575,9 @@ def check_settings(settings: Settings, problem: Problem) -> None:
         remedy = "declare a context when the problem is created, or choose another policy"
         raise InvalidArgument("settings.policy", f"{settings.policy.name} needs a context", remedy) from None
     forgets = settings.policy.window is not UNSET or settings.policy.half_life is not UNSET
+    if forgets and find_policy(settings.policy.name).make is policies.pooled_thompson:
+        wrong = f"{settings.policy.name} fits a prior to all that was observed"
+        raise InvalidArgument("settings.policy", wrong, "leave out window and half_life, or choose another policy")
     if forgets and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS
         raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")

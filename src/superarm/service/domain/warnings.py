@@ -40,13 +40,15 @@ def _from_decisions(learner: ProblemState) -> list[str]:
         found.append(
             f"of {finished} finished {decisions}, {history.filled_in_part} were told of some {items} only, and the "
             "others counted as at_window_end when the window ended: estimates are biased towards it; name the `items` "
-            f"that a {words.one('decision')} is about"
+            f"that each {words.one('decision')} is about"
         )
     if history.unvalued > LARGE_SHARE * finished and history.filled_in_part == 0:
+        remedy = f"name the `items` that each {words.one('decision')} is about, if these are what is told"
+        if learner.problem.n_items == 1:
+            remedy = f"report on every {words.one('arm')} that was shown, or set at_window_end to 0"
         found.append(
             f"of {finished} finished {decisions}, {history.unvalued} ended with {words.many('outcome')} of which "
-            "nothing is known, so that their rewards are unknown; name the `items` that a "
-            f"{words.one('decision')} is about, if these are what is told"
+            f"nothing is known, so that their rewards are unknown; {remedy}"
         )
     return found + _from_estimates(learner)
 
@@ -59,6 +61,11 @@ def _from_estimates(learner: ProblemState) -> list[str]:
         found.append(
             f"every {words.one('outcome')} that was told is 1, so that every estimate is 1: send 0 for what was shown "
             "without success, or set at_window_end to 0"
+        )
+    if learner.history.filled >= MANY_DECISIONS and float(tally.total.sum()) == 0.0:
+        found.append(
+            f"no {words.one('outcome')} was ever told: {learner.history.filled} {words.many('decision')} counted as "
+            "at_window_end when their windows ended; look whether feedback arrives"
         )
     earned = learner.history.earned(learner.weighty_items)
     if earned is not None and earned.gap is not None:

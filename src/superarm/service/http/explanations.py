@@ -1,7 +1,10 @@
 """Why the slate of a decision was chosen, by the explanation of the library: the request, and the reply."""
 
+import asyncio
+from typing import Any
+
 import numpy as np
-from msgspec import Struct
+from msgspec import Raw, Struct, json
 
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
@@ -71,12 +74,17 @@ class ExplanationReply(Struct, frozen=True):
     arms: list[ExplainedArmReply]
 
 
-async def explain(coordinator: Coordinator, key: Key, most: int) -> tuple[str, Explanation]:
-    """The problem of a decision, and why its slate was chosen, with the ``most`` largest effects of features."""
+async def explain(coordinator: Coordinator, key: Key, most: int) -> Explanation:
+    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread."""
     record = await coordinator.record(key)
     name = record.asked.problem
-    found = await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
-    return name, found
+    return await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+
+
+async def explain_in_reply(coordinator: Coordinator, key: Key, most: int) -> ExplanationReply:
+    """The same, as a reply."""
+    problem = (await coordinator.record(key)).asked.problem
+    return await asyncio.to_thread(to_reply, problem, await explain(coordinator, key, most))
 
 
 def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
@@ -96,7 +104,7 @@ def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Ex
 
 def to_reply(problem: str, found: Explanation) -> ExplanationReply:
     """The reply that explains a decision."""
-    arms = [
+    arms: Any = [  # encoded one by one, so that others have a turn in between
         ExplainedArmReply(
             arm.name,
             arm.estimate.tolist(),
@@ -107,4 +115,5 @@ def to_reply(problem: str, found: Explanation) -> ExplanationReply:
         )
         for arm in found.arms
     ]
+    arms = [Raw(json.encode(arm)) for arm in arms]
     return ExplanationReply(found.decision.id, problem, arms)

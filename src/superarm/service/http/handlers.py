@@ -96,7 +96,8 @@ async def get_arms(call: Call) -> Answer:
     def read(state: ProblemState) -> replies.ArmsReply:
         counts, n_arms = state.overall(), state.problem.n_arms
         shown = range(min(offset, n_arms), min(offset + limit, n_arms))
-        return replies.ArmsReply([views.arm(state, counts, arm) for arm in shown], n_arms)
+        rows: Any = [msgspec.Raw(msgspec.json.encode(views.arm(state, counts, arm))) for arm in shown]
+        return replies.ArmsReply(rows, n_arms)  # encoded row by row, so that others have a turn in between
 
     return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
@@ -224,8 +225,8 @@ async def get_decision(call: Call) -> Answer:
 async def get_explanation(call: Call) -> Answer:
     """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
     most = parse_integer(call.query, "most", 5, 100)
-    found = await explanations.explain(call.coordinator, (call.who.tenant, call.path["id"]), most)
-    return 200, explanations.to_reply(*found)
+    found = await explanations.explain_in_reply(call.coordinator, (call.who.tenant, call.path["id"]), most)
+    return 200, found
 
 
 async def post_feedback(call: Call) -> Answer:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
@@ -279,8 +280,9 @@ class Coordinator:
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if it has been created meanwhile."""
+        size = len(event.spec.arms) * (1 + len(event.spec.items))
         async with self._creating:
-            done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event)
+            done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event, size)
         return done.event is not None
 
     async def submit(
@@ -435,11 +437,12 @@ class Coordinator:
         state = self.ledger.problems.get(problem)
         plans: list[Callable[[], Any]] = []
         if state is not None and state.contexts is not None:
-            contexts = state.contexts
-            plans += [lambda: contexts.plan_frame(now_ms()), lambda: contexts.plan_refit(now_ms())]
+            plans.append(partial(state.contexts.plan_frame, now_ms()))
+        if state is not None and state.refits:
+            plans.append(partial(state.plan_refit, now_ms()))
         asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
         if state is not None and any(one.group and one.fallback != state.guarded for one in asked):
-            plans.append(lambda: _plan_guard(state))
+            plans.append(partial(_plan_guard, state))
         for plan in plans:
             event = await asyncio.to_thread(plan)
             if event is None or state is None:

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import DecodeError, Struct, msgpack
 
-from superarm.agent.state import contexts_to_plain, restore_contexts, tally_from_arrays, tally_to_arrays
+from superarm.agent.state import (
+    contexts_to_plain,
+    held_from_plain,
+    restore_contexts,
+    tally_from_arrays,
+    tally_to_arrays,
+)
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
@@ -16,7 +22,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
-from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.problem import ProblemState, fitted_part
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store, recall_decision
 
 log = logging.getLogger("superarm.snapshot")
@@ -33,7 +39,7 @@ class Counters(Struct, frozen=True, array_like=True):
 
     ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally, and ``kept`` what a logistic one
     does; other policies keep nothing.
-    ``contexts`` is what a problem with contexts keeps beside the tally.
+    ``contexts`` is what a problem with contexts keeps beside the tally, ``fitted`` what a policy fits to all of it.
     """
 
     tenant: str
@@ -46,6 +52,7 @@ class Counters(Struct, frozen=True, array_like=True):
     blocks: list[list[bytes]] = []
     contexts: dict[str, Any] | None = None
     kept: list[bytes] = []
+    fitted: dict[str, Any] | None = None
 
 
 FORMAT = 2
@@ -107,6 +114,7 @@ def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
         [_tally_to_bytes(block) for block in held.get("blocks", ())],
         None if state.contexts is None else contexts_to_plain(learner),
         [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
+        fitted_part(held),
     )
 
 
@@ -220,6 +228,8 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
         held = {name: _from_bytes(one).reshape(shape) for name, one, shape in zip(KEPT, part.kept, shapes, strict=True)}
     else:
         held = None
+    if part.fitted is not None:
+        held = {**(held or {}), **(held_from_plain(part.fitted, like) or {})}
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
 
