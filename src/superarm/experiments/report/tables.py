@@ -103,8 +103,8 @@ def make_tables(study: "Study") -> list[ExportedTable]:
         "slopes": f"Slope of log regret ({against}) in the log of the swept parameter; intervals cover simulation "
         "noise only",
     }
-    found: Sequence[Sequence[Mapping[str, Any]]]
-    found = (study.final_regrets, ranks, study.tails, summarise_ratios(study), slopes)
+    found: list[Sequence[Mapping[str, Any]]] = [study.final_regrets, ranks, study.tails]
+    found += [summarise_ratios(study), slopes]
     return [ExportedTable(name, captions[name], rows) for name, rows in zip(captions, found, strict=True) if rows]
 
 
