@@ -335,6 +335,10 @@ class Loose(NoNeighbours):
         return iter([(0, 2), (1, 3)])
 
 
+class NoMatroid(NoNeighbours):
+    matroid = True
+
+
 class Worst(Oracle):
     def maximize(self, problem, q, view):
         return np.argsort(q.sum(1), axis=1)[:, : problem.k]
@@ -398,6 +402,7 @@ BROKEN = [
     (WrongGain(), "gain is a difference of worth"),
     (WrongCapacity(2), "capacity"),
     (Loose(2), "some batch contains"),
+    (NoMatroid(3), "exchange arms"),
     (Worst(), "of the best"),
     (Dependent(P), "does not depend on the others"),
     (Biased(P), "average to the means"),

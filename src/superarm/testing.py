@@ -215,10 +215,20 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
                     possible = any({*part, arm} <= other for other in batches)
                     promise = "an arm may join exactly if some batch contains it and all arms so far"
                     require((free[:, arm] == possible).all(), promise, chosen=part, arm=arm)
+    if actions.matroid:
+        _check_exchanges({batch for batch in batches if not any(batch < other for other in batches)})
     problem = Problem(n_arms, 1, Coverage(), actions)
     view = problem.view()
     played = actions.heaviest(np.random.default_rng(0).random((1, n_arms)), view)[0]
     require(actions.includes(played[played >= 0], n_arms), "the heaviest batch may be played", batch=played)
+
+
+def _check_exchanges(bases: set[frozenset[int]]) -> None:
+    """The largest sets of a matroid: for any two, an arm of the first can be replaced by one of the second."""
+    for one, other in itertools.permutations(bases, 2):
+        for arm in one - other:
+            possible = any(one - {arm} | {new} in bases for new in other - one)
+            require(possible, "the sets of a matroid exchange arms", one=sorted(one), other=sorted(other), arm=arm)
 
 
 def _small_problem(rng: np.random.Generator) -> Problem:
