@@ -57,7 +57,7 @@ def round_outcome(outcome: Any) -> Any:
     return np.floor(outcome * _OUTCOME_GRID + 0.5) / _OUTCOME_GRID
 
 
-def triangle(d: int) -> int:
+def triangle(d: Any) -> Any:
     """How many numbers the lower triangle of a d by d matrix has."""
     return d * (d + 1) // 2
 
