@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from superarm.experiments.analysis.claims import Judgement
-from superarm.experiments.analysis.statistics import Estimate, estimate_mean
 from superarm.experiments.analysis.study import Study
 from superarm.experiments.analysis.summary import summarise_ratios
 from superarm.experiments.spec.experiment import as_list
+from superarm.simulation.statistics import Estimate, estimate_mean
 
 MAX_CLAIM_LABELS = 6
 """So many instances on which a claim fails or is undecided are named; beyond that they are counted."""

@@ -82,6 +82,11 @@ NEEDS = {
     "openssl": Need("openssl", lambda: shutil.which("openssl"), ("openssl",)),
     "nginx": Need("nginx", nginx, ("nginx-light",)),
     "tsc": Need("node and the TypeScript compiler", tsc, ("nodejs", "node-typescript")),
+    "pdflatex": Need(
+        "LaTeX",
+        lambda: shutil.which("pdflatex"),
+        ("texlive-latex-base", "texlive-latex-recommended", "texlive-science"),
+    ),
     "npm": Need("npm", lambda: shutil.which("npm"), ("npm",)),
     "curl": Need("curl 7.82 or newer", curl, ("curl",)),
 }

@@ -56,7 +56,7 @@ def page(built):
 
 
 def test_every_section_is_there(page):
-    wanted = ["claims", "run", "curves", "ranking", "sweeps", "maps", "bounds", "run-time", "again"]
+    wanted = ["curves", "claims", "run", "ranking", "sweeps", "maps", "bounds", "run-time", "again"]
     assert [name for name in page.ids if name in wanted] == wanted
 
 

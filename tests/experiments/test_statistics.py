@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from superarm.experiments.analysis.statistics import (
+from superarm.simulation.statistics import (
     adjust_holm,
     estimate_growth,
     estimate_mean,

@@ -10,7 +10,6 @@ from scipy import stats
 
 import superarm as sa
 from superarm.experiments.analysis.claims import judge_claims
-from superarm.experiments.analysis.statistics import share_with_interval
 from superarm.experiments.analysis.study import Study
 from superarm.experiments.analysis.summary import (
     compare_over_instances,
@@ -21,6 +20,7 @@ from superarm.experiments.analysis.summary import (
 )
 from superarm.experiments.spec.build import Case
 from superarm.experiments.store import CellResults
+from superarm.simulation.statistics import share_with_interval
 
 ONE = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1), weights=[1.0, 2.0])
 P = [[0.5, 0.5], [0.4, 0.5], [0.1, 0.1]]

@@ -63,6 +63,8 @@ class CellResults:
         Processor time, (replications,).
     metadata
         The description of the target, the policy and the instance.
+    runs
+        Of a family, whose rows are its instances: the final regret of every run, (instances, replications).
     """
 
     rounds: Ints
@@ -72,12 +74,38 @@ class CellResults:
     batches: Ints
     seconds: Floats
     metadata: dict[str, Any]
+    runs: Floats | None = None
 
     @property
     def digest(self) -> str:
         """A digest of the numbers, which does not depend on where or how the cell was run."""
         numbers = (self.rounds, self.regret, self.pulls, self.batch_rounds, self.batches)
         return hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in numbers)).hexdigest()[:20]
+
+
+def merge_draws(records: "Sequence[CellResults]") -> CellResults:
+    """One policy on all instances of a family: every row is an instance, the mean over its replications."""
+
+    def means(name: str) -> Any:
+        return np.array([getattr(record, name).mean(axis=0) for record in records])
+
+    first, targets = records[0], [record.metadata["target"] for record in records]
+    brackets = [target["r_max"] for target in targets if target["r_max"]]
+    target = {
+        "kind": targets[0]["kind"],
+        "value": float(np.mean([target["value"] for target in targets])),
+        "r_max": np.mean(brackets, axis=0).tolist() if brackets else None,
+    }
+    return CellResults(
+        rounds=first.rounds,
+        regret=means("regret"),
+        pulls=means("pulls"),
+        batch_rounds=first.batch_rounds,
+        batches=np.array([record.batches[0] for record in records]),
+        seconds=np.array([record.seconds.mean() for record in records]),
+        metadata=first.metadata | {"target": target},
+        runs=np.array([record.regret[:, -1] for record in records]),
+    )
 
 
 def parquet() -> Any:
@@ -288,6 +316,7 @@ def _entry(cell: "Cell") -> dict[str, Any]:
         "file": f"cells/{cell.digest}.parquet",
         "instance": cell.source.case.name,
         "instance_axes": dict(cell.source.case.axes),
+        **({} if cell.source.case.draw is None else {"draw": cell.source.case.draw}),
         "instance_digest": cell.source.digest,
         "policy": cell.policy_case.name,
         "policy_axes": dict(cell.policy_case.axes),

@@ -9,22 +9,7 @@ from functools import cache
 from typing import Any
 
 from superarm.core.errors import MissingExtra
-
-
-def format_number(value: float | None, digits: int = 4) -> str:
-    """A number as people read it: four digits, a typographic minus, and a dash for an unknown value.
-
-    >>> format_number(-12345.678), format_number(0.00012345), format_number(float("nan"))
-    ('−12,346', '0.0001234', '–')
-    """
-    if value is None or math.isnan(value):
-        return "–"
-    if value == 0 or 1e-4 <= abs(value) < 1e7:
-        size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-        text = f"{value:,.{max(0, digits - size)}f}" if size else f"{value:.{digits}g}"
-    else:
-        text = f"{value:.{digits - 1}e}"
-    return text.replace("-", "−")
+from superarm.core.table import format_number
 
 
 def format_p(p: float) -> str:

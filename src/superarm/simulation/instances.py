@@ -1,12 +1,15 @@
-"""Instance: a problem with its environment; and the named instances of the literature."""
+"""Instance: a problem with its environment; families of instances; and the named instances of the literature."""
 
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from superarm.actions import Explicit, Subsets
-from superarm.core.arrays import Floats
+from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
@@ -49,6 +52,71 @@ class Instance(Component):
     def value(self, action: Any) -> float:
         """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
         return float(self.environment.expected(self.problem, self.problem.action(action)[None], 1)[0])
+
+
+@dataclass(frozen=True, repr=False)
+class Family:
+    """Instances of one generator that differ in their seed: the first has ``seed``, the next one ``seed + 1``.
+
+    Made by :func:`family`. ``family[0]`` is an instance, ``len(family)`` the number of draws.
+    """
+
+    generator: Callable[..., Instance]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    draws: int = 50
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return self.draws
+
+    def __getitem__(self, draw: int) -> Instance:
+        if not 0 <= draw < self.draws:
+            raise IndexError(f"the family has draws 0 to {self.draws - 1}")
+        return self._instances[draw]
+
+    def __iter__(self) -> Iterator[Instance]:
+        return iter(self._instances)
+
+    @cached_property
+    def _instances(self) -> list[Instance]:
+        return [self.generator(**self.parameters, seed=self.seed + draw) for draw in range(self.draws)]
+
+    def __repr__(self) -> str:
+        given = "".join(f"{key}={value!r}, " for key, value in self.parameters.items())
+        return f"family({self.generator.__name__}, {given}draws={self.draws}, seed={self.seed})"
+
+
+def family(generator: Callable[..., Instance], draws: int = 50, seed: int = 0, **parameters: Any) -> Family:
+    """Random instances that ``generator`` makes with ``parameters`` and a seed of its own for each draw.
+
+    :func:`superarm.simulate` plays policies on all of them: means are over instances, and so are their intervals. If
+    the generator draws from a prior, mean regret is the Bayesian regret.
+
+    Parameters
+    ----------
+    generator
+        A function with a parameter ``seed`` that returns an instance, such as ``instances.random_coverage``.
+    draws, seed
+        How many instances, and the seed of the first; the next ones have the seeds after it.
+    parameters
+        The other arguments of the generator.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> small = sa.instances.family(sa.instances.random_coverage, n_arms=8, n_items=3, k=2, draws=5)
+    >>> results = sa.simulate(small, {"CTS": sa.cts()}, horizon=100, progress=False)
+    >>> results.regret["CTS"].shape[0]
+    5
+    """
+    if not callable(generator):
+        raise InvalidArgument("generator", f"{generator!r} is not a function", "give e.g. instances.random_coverage")
+    try:
+        inspect.signature(generator).bind(seed=seed, **parameters)
+    except TypeError as error:
+        remedy = "give the parameters of a generator that has a seed"
+        raise InvalidArgument("generator", f"{generator.__name__}: {error}", remedy) from None
+    return Family(generator, parameters, count(draws, "draws", 1), seed)
 
 
 def random_coverage(

@@ -122,6 +122,15 @@ def target(instance: Instance, policy: Policy, choice: Choice = "default", horiz
     return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
 
 
+def average(targets: Sequence[Target]) -> Target:
+    """The average of targets of one kind, on several instances."""
+    if len(targets) == 1:
+        return targets[0]
+    brackets = [one.r_max for one in targets if one.r_max is not None]
+    r_max = Bracket(*np.mean(brackets, axis=0).tolist()) if brackets else None
+    return Target(targets[0].kind, float(np.mean([one.value for one in targets])), r_max)
+
+
 def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Target:
     """The target while the parameters of round ``t`` hold."""
     problem, environment = instance.problem, instance.environment

@@ -2,19 +2,19 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from superarm.core import streams
-from superarm.core.arrays import Ints, count, without_fraction
+from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.errors import InvalidArgument
 from superarm.policies import Policy
-from superarm.simulation.instances import Instance
+from superarm.simulation.instances import Family, Instance
 from superarm.simulation.progress import progress_bar
-from superarm.simulation.regret import Choice, Target, regret
+from superarm.simulation.regret import Choice, Target, average, default_kind, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
 from superarm.simulation.runs import FUSED_FROM, Runs, chunk_size, join_runs, play
@@ -27,6 +27,10 @@ FEW_REPLICATIONS = 5
 
 BUSY_FROM = 20_000
 """From so many entries of a chunk on most of a round is spent in kernels, and threads do not wait for one another."""
+
+
+Part = tuple[str, int, int]
+"""The name of a policy, the first of its replications that advance together, and how many they are."""
 
 
 def seeds(seed: Any, replications: int) -> list[np.random.SeedSequence]:
@@ -52,24 +56,26 @@ def checkpoints(horizon: int, n: int = 200) -> Ints:
 
 
 def simulate(
-    instance: Instance,
+    instance: Instance | Family,
     policies: Mapping[str, Policy],
     horizon: int,
-    replications: int = 20,
+    replications: int | None = None,
     seed: streams.Seed = 0,
     target: Choice = "default",
     rounds: Any = None,
     threads: int | None = None,
     progress: bool = True,
 ) -> Results:
-    """Play every policy on the instance, ``replications`` times, and measure its regret.
+    """Play every policy on the instance, or on every instance of a family, and measure its regret.
 
     Parameters
     ----------
     instance, policies
-        The problem with its environment, and the policies by the names that tables and figures show.
+        The problem with its environment, or ``instances.family(…)``, and the policies by the names that tables and
+        figures show.
     horizon, replications, seed
-        Rounds per run, runs per policy, and the root of all randomness: an int, a ``SeedSequence``, a ``Generator``,
+        Rounds per run, runs per policy and instance (20; 1 for a family), and the root of all randomness: an int, a
+        ``SeedSequence``, a ``Generator``,
         from which the root is drawn, or None for another one each time. In one replication all policies see the same
         environment: an arm played in the same round has the same outcome.
     target
@@ -97,32 +103,52 @@ def simulate(
     True
     """
     given: Any = instance
-    if not isinstance(given, Instance):
+    if not isinstance(given, Instance | Family):
         remedy = "give Instance(problem, environment), or one of superarm.instances"
         raise InvalidArgument("instance", f"{instance!r} is not an instance", remedy)
+    draws = list(instance) if isinstance(instance, Family) else [instance]
     horizon = count(without_fraction(horizon), "horizon", 1)
-    replications = count(without_fraction(replications), "replications", 1)
-    at = _check(instance, policies, horizon, rounds)
-    fuse = horizon * -(-replications // chunk_size(instance, replications, 1)) >= FUSED_FROM
-    given = default_threads(instance, policies, replications, fuse) if threads is None else threads
+    each = 20 if isinstance(instance, Instance) else 1
+    each = each if replications is None else count(without_fraction(replications), "replications", 1)
+    at = _check(draws, policies, horizon, rounds)
+    fuse = horizon * len(draws) * -(-each // chunk_size(draws[0], each, 1)) >= FUSED_FROM
+    given = default_threads(draws[0], policies, each, fuse) if threads is None else threads
     threads = count(given, "threads", 1)
-    children, stop = seeds(seed, replications), threading.Event()
-    targets: dict[str, Target] = {}
-    with progress_bar(len(policies) * replications * horizon, progress) as shown:
-        for name, policy in policies.items():
-            shown.say(f"preparing {name}")
-            targets[name] = regret_target(instance, policy, target, horizon)
+    children, stop = seeds(seed, each * len(draws)), threading.Event()
+    with progress_bar(len(policies) * len(children) * horizon, progress) as shown:
+        shown.say("preparing")
+        targets = _targets(draws, policies, target, horizon)
         shown.say("")
         most = max(FEW_REPLICATIONS, KEPT_ROUNDS // (horizon * len(policies)))
-        size = min(most, chunk_size(instance, replications, threads))
-        parts = [(name, first) for first in range(0, replications, size) for name in policies]
+        size = min(most, chunk_size(draws[0], each, threads))
+        parts = [
+            (name, draw * each + first, min(size, each - first))
+            for draw in range(len(draws))
+            for first in range(0, each, size)
+            for name in policies
+        ]
 
-        def play_part(part: tuple[str, int]) -> Runs:
-            own = children[part[1] : part[1] + size]
-            return play(instance, policies[part[0]], own, at, stop, shown.advance, fuse)
+        def play_part(part: Part) -> Runs:
+            name, first, n = part
+            return play(
+                draws[first // each], policies[name], children[first : first + n], at, stop, shown.advance, fuse
+            )
 
         found = _on_threads(play_part, parts, threads, stop)
-    return _collect(found, at, targets, replications)
+    return _collect(found, at, targets, each if isinstance(instance, Family) else 0, len(children))
+
+
+def _targets(
+    draws: Sequence[Instance], policies: Mapping[str, Policy], choice: Choice, horizon: int
+) -> dict[str, list[Target]]:
+    """What the regret of each policy is measured against, on every instance of a family the same kind of target."""
+    kind = default_kind(draws[0], horizon) if choice == "default" else choice
+    found: dict[Any, list[Target]] = {}
+    for name, policy in policies.items():
+        own = name if kind == "approximation" else None  # what it depends on besides the instance
+        if own not in found:
+            found[own] = [regret_target(one, policy, kind, horizon) for one in draws]
+    return {name: found[name if kind == "approximation" else None] for name in policies}
 
 
 def default_threads(instance: Instance, policies: Mapping[str, Policy], replications: int, fuse: bool) -> int:
@@ -138,8 +164,8 @@ def count_cores() -> int:
 
 
 def _on_threads(
-    play_part: Callable[[tuple[str, int]], Runs], parts: list[tuple[str, int]], threads: int, stop: threading.Event
-) -> dict[tuple[str, int], Runs]:
+    play_part: Callable[[Part], Runs], parts: list[Part], threads: int, stop: threading.Event
+) -> dict[Part, Runs]:
     """Play all parts; after Ctrl-C those that are done by then stay."""
     with ThreadPoolExecutor(threads) as pool:
         futures = {part: pool.submit(play_part, part) for part in parts}
@@ -157,25 +183,31 @@ def _on_threads(
 
 
 def _collect(
-    played: Mapping[tuple[str, int], Runs], at: Ints, targets: Mapping[str, Target], replications: int
+    played: Mapping[Part, Runs], at: Ints, targets: Mapping[str, list[Target]], each: int, total: int
 ) -> Results:
-    """The results of the replications that every policy has finished; ``played`` is by policy and first replication."""
-    firsts = dict.fromkeys(first for _, first in played)
-    finished = [first for first in firsts if all((name, first) in played for name in targets)]
-    if not finished:
+    """The results of the replications that every policy has finished; of a family, those of whole instances.
+
+    ``each`` is the number of replications of an instance of a family, 0 if there is one instance.
+    """
+    spans = dict.fromkeys((first, n) for _, first, n in played)
+    finished = [span for span in spans if all((name, *span) in played for name in targets)]
+    rows = np.concatenate([first + np.arange(n) for first, n in finished]) if finished else np.zeros(0, np.int64)
+    draw = rows // each if each else np.zeros_like(rows)
+    whole = np.bincount(draw)[draw] == each if each else np.full(len(rows), True)
+    if not whole.any():
         raise KeyboardInterrupt("no replication was finished by every policy")
-    runs = {name: join_runs([played[name, first] for first in finished]) for name in targets}
-    return Results(
-        rounds=at,
-        regret={name: np.array([regret(targets[name], at, row) for row in own.earned]) for name, own in runs.items()},
-        pulls={name: own.pulls for name, own in runs.items()},
-        targets=targets,
-        seconds={name: float(own.seconds.sum()) for name, own in runs.items()},
-        complete=len(next(iter(runs.values()))) == replications,
-    )
+    regrets, pulls, seconds = dict[str, Floats](), dict[str, Floats](), dict[str, float]()
+    for name, own in targets.items():
+        runs = join_runs([played[name, *span] for span in finished])
+        pairs = zip(draw, runs.earned, strict=True)
+        regrets[name] = np.array([regret(own[d], at, earned) for d, earned in pairs])[whole]
+        pulls[name], seconds[name] = runs.pulls[whole], float(runs.seconds.sum())
+    averaged = {name: average(own) for name, own in targets.items()}
+    found = Results(at, regrets, pulls, averaged, seconds, complete=int(whole.sum()) == total)
+    return found.over_instances(each) if each else found
 
 
-def _check(instance: Instance, policies: Any, horizon: int, rounds: Any) -> Ints:
+def _check(draws: Sequence[Instance], policies: Any, horizon: int, rounds: Any) -> Ints:
     """The checkpoints; refuse policies that are none or do not fit the problem."""
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidArgument("policies", "not a mapping of names to policies", 'give e.g. {"BC-UCB": bc_ucb()}')
@@ -183,7 +215,8 @@ def _check(instance: Instance, policies: Any, horizon: int, rounds: Any) -> Ints
         if not isinstance(policy, Policy):
             remedy = "give e.g. bc_ucb(), with the parentheses"
             raise InvalidArgument("policies", f"{name!r}: {policy!r} is not a policy", remedy)
-        policy.validate(instance.problem)
+        for instance in draws:
+            policy.validate(instance.problem)
     at = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
     right = at.ndim == 1 and at.size and at[0] >= 1 and at[-1] <= horizon and (np.diff(at) > 0).all()
     if not right:

@@ -4,7 +4,6 @@ Nothing here draws or writes; every table of the report is computed here, once p
 
 - ``study.py``: ``Study``, the results of an experiment.
 - ``summary.py``: final regret and its tails, ranking, ratios, slopes along sweeps, pull shares and coverage.
-- ``statistics.py``: confidence intervals, paired and unpaired differences, slopes, Holm's method.
 - ``claims.py``: the claims of an experiment, each decided by one number.
 - ``bounds.py``: the bounds of ``superarm.theory`` as curves, where they apply.
 """

@@ -48,19 +48,19 @@ def rebuild_policy(record: CellResults) -> Policy | None:
     return policy
 
 
-def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy]) -> dict[str, Floats]:
+def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy]) -> dict[str, Bound]:
     """Every bound that covers one of ``policies``, by its label, which names the policy for upper bounds.
 
     The upper bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
     to it; with an approximate oracle the other targets are higher, and no bound is shown for them.
     """
-    found = dict[str, Floats]()
+    found = dict[str, Bound]()
     for label, policy in policies.items():
         if target == "approximation" or policy.guarantee(instance.problem) == Guarantee(1.0, 1.0):
             case = Question(instance, policy, np.asarray(rounds, float))
             bounds = [evaluate(name, case) for name in BOUNDS]
             found |= {
-                f"{label}: {bound.label}" if bound.kind == "upper" else bound.label: bound.value
+                f"{label}: {bound.label}" if bound.kind == "upper" else bound.label: bound
                 for bound in bounds
                 if _is_usable(bound)
             }

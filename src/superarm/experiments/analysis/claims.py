@@ -11,15 +11,15 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.core.statistics import mean_and_standard_error
 from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
-from superarm.experiments.analysis.statistics import (
+from superarm.experiments.analysis.summary import compare_over_instances, count_locked
+from superarm.experiments.spec.experiment import BOUNDS, as_list
+from superarm.simulation.statistics import (
     Estimate,
     estimate_growth,
     estimate_mean,
     paired_difference,
     share_with_interval,
 )
-from superarm.experiments.analysis.summary import compare_over_instances, count_locked
-from superarm.experiments.spec.experiment import BOUNDS, as_list
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -159,7 +159,8 @@ def _judge_bound(study: "Study", claim: Claim) -> Iterator[Judgement]:
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
-            limit = bound_curve(claim["bound"], study.instance(instance), record.rounds, rebuild_policy(record))
+            policy_made = None if study.is_family(instance) else rebuild_policy(record)
+            limit = bound_curve(claim["bound"], study.instance(instance), record.rounds, policy_made)
             text = claim.get("text") or f"{policy} stays below {label}"
             if limit is None:
                 yield Judgement(text, instance, None, f"{label} does not apply here", None)
@@ -208,7 +209,7 @@ def _judge_locked(study: "Study", claim: Claim) -> Iterator[Judgement]:
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
-            locked = count_locked(record, study.instance(instance))
+            locked = count_locked(record, None if study.is_family(instance) else study.instance(instance))
             text = claim.get("text") or f"at most {100.0 * limit:g} % of the runs of {policy} are locked"
             if locked is None:
                 yield Judgement(text, instance, None, "batches have several arms here", None)

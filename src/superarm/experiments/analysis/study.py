@@ -1,7 +1,7 @@
 """Study: the results of an experiment, read from its directory."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from superarm.core import labels
 from superarm.core.errors import InvalidArgument
+from superarm.core.table import Table
 from superarm.experiments import store
 from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import Experiment, load
@@ -51,13 +52,20 @@ class Study:
         path = Path(directory)
         manifest = store.read_manifest(path)
         instances, policies = dict[str, Case](), dict[str, Case]()
-        records = dict[tuple[str, str], CellResults]()
+        found = dict[tuple[str, str], list[CellResults | None]]()
+        families = set[str]()
         for entry in manifest["cells"]:
             instance = Case(entry["instance"], entry["instance_axes"])
             policy = Case(entry["policy"], entry["policy_axes"])
-            if store.has_cell(path, entry["digest"]):
-                records[instance.label, policy.label] = store.read_cell(path, entry["digest"])
+            there = store.has_cell(path, entry["digest"])
+            record = store.read_cell(path, entry["digest"]) if there else None
+            found.setdefault((instance.label, policy.label), []).append(record)
             instances[instance.label], policies[policy.label] = instance, policy
+            families |= {instance.label} if "draw" in entry else set()
+        finished = {labels: [one for one in own if one] for labels, own in found.items() if all(own)}
+        records = {
+            labels: store.merge_draws(own) if labels[0] in families else own[0] for labels, own in finished.items()
+        }
         if not records:
             raise InvalidArgument("directory", f"{path} holds no finished cell", "let superarm run finish at least one")
         return cls(path, load(path / "spec.toml"), manifest, instances, policies, records)
@@ -78,13 +86,25 @@ class Study:
         return store.summarise_provenance(self.manifest, self.records.values())
 
     def final_regret(self, instance: str, policy: str) -> Any:
-        """The regret at the horizon, (replications,)."""
+        """The regret at the horizon, (replications,); of a family (instances,), means over replications."""
         return self.records[instance, policy].regret[:, -1]
 
     def records_for(self, instance: str) -> dict[str, CellResults]:
         """The results on one instance by policy, in the order of the spec."""
         found = {policy: self.records.get((instance, policy)) for policy in self.policies}
         return {policy: record for policy, record in found.items() if record is not None}
+
+    def is_family(self, instance: str) -> bool:
+        """Whether a label is that of a family, whose instances are the rows of its records."""
+        return next(iter(self.records_for(instance).values())).runs is not None
+
+    def describe_runs(self, instance: str) -> str:
+        """How many replications there are, or instances of a family, in words."""
+        record = next(iter(self.records_for(instance).values()))
+        if record.runs is None:
+            return f"{len(record.regret)} replication{'s' * (len(record.regret) > 1)}"
+        draws, each = record.runs.shape
+        return f"{draws} instances" + (f" × {each} replications" if each > 1 else "")
 
     def target(self, instance: str) -> str:
         """What regret on an instance is measured against: ``optimal``, ``approximation`` or ``oracle``."""
@@ -149,7 +169,7 @@ class Study:
         return {}
 
     def instance(self, label: str) -> Instance:
-        """The instance with this label, as it was run."""
+        """The instance with this label, as it was run; of a family the first one."""
         digest = next(iter(self.records_for(label).values())).metadata["instance"]
         if digest not in self._loaded_instances:
             self._loaded_instances[digest] = store.read_instance(self.directory, digest)
@@ -187,11 +207,58 @@ class Study:
 
         return pa.Table.from_pylist(self.final_regrets)
 
-    def plot(self, instance: str | None = None) -> Any:
-        """Regret curves as a matplotlib figure: of one instance, or of all."""
+    def paper_table(
+        self, value: str = "regret", rows: str = "instance", columns: str = "policy", best: str = "bold"
+    ) -> Table:
+        """A table for a paper: one row per instance and one column per policy, or the other way round.
+
+        Parameters
+        ----------
+        value
+            ``regret`` (mean ± standard error, over replications or over the instances of a family), ``median``, or
+            ``time`` (processor time per round).
+        rows, columns
+            ``instance`` and ``policy``, in either order.
+        best
+            ``bold``: on every instance the policy with the least regret, and all that a paired test (Holm's method,
+            5 %) does not tell from it; or ``none``.
+        """
+        from superarm.experiments.report.tables import paper_table
+
+        return paper_table(self, value, rows, columns, best)
+
+    def latex(
+        self, value: str = "regret", *, label: str = "", siunitx: bool = False, wide: bool = False, **layout: str
+    ) -> str:
+        """``paper_table`` as LaTeX, for ``booktabs``; with ``siunitx`` numbers are written by that package.
+
+        With ``wide`` it spans both columns of a page.
+        """
+        return self.paper_table(value, **layout).to_latex(label, siunitx, wide)
+
+    def markdown(self, value: str = "regret", **layout: str) -> str:
+        """``paper_table`` as Markdown."""
+        return self.paper_table(value, **layout).to_markdown()
+
+    def html(self, value: str = "regret", **layout: str) -> str:
+        """``paper_table`` as an HTML table."""
+        return self.paper_table(value, **layout).to_html()
+
+    def plot(self, instance: str | None = None, width: str | float | None = None, log: bool = False) -> Any:
+        """Regret curves as a matplotlib figure: of one instance, or a grid of all, with one legend.
+
+        ``width`` is that of a printed figure: ``column``, ``page``, or a number of inches. With ``log`` both axes are
+        logarithmic.
+        """
         from superarm.experiments.report.figures import plot_curves
 
-        return plot_curves(self, [instance] if instance else list(self.instances))
+        return plot_curves(self, [instance] if instance else self.started_instances, log=log, width=width)
+
+    def plot_profile(self, instances: Sequence[str] | None = None, width: str | float | None = None) -> Any:
+        """Performance profiles as a figure: on which share of instances regret is within a factor of the least one."""
+        from superarm.experiments.report.figures import plot_profile
+
+        return plot_profile(self, instances or self.started_instances, width)
 
     def report(self) -> Path:
         """Write ``report.html``, figures and tables into the directory; return the path of the report."""

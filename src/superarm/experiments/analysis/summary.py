@@ -9,13 +9,6 @@ import numpy as np
 
 from superarm.core.arrays import Floats
 from superarm.environments import Environment
-from superarm.experiments.analysis.statistics import (
-    Estimate,
-    adjust_holm,
-    estimate_mean,
-    estimate_slope,
-    paired_difference,
-)
 from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import as_list
 from superarm.experiments.store import CellResults
@@ -23,6 +16,13 @@ from superarm.oracles import Default, solve
 from superarm.oracles.certificate import upper_bound
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
+from superarm.simulation.statistics import (
+    Estimate,
+    adjust_holm,
+    estimate_mean,
+    estimate_slope,
+    paired_difference,
+)
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -188,7 +188,8 @@ def summarise_tails(study: "Study") -> list[dict[str, Any]]:
     """
     rows = []
     contest = any(claim["kind"] == "geometric" for claim in study.experiment.claims)
-    best = {label: bracket_optimum(study.instance(label)) if contest else None for label in study.started_instances}
+    alone = {label: None if study.is_family(label) else study.instance(label) for label in study.started_instances}
+    best = {label: bracket_optimum(one) if contest and one else None for label, one in alone.items()}
     for (instance, policy), record in study.records.items():
         final = record.regret[:, -1]
         median, high, highest = (float(q) for q in np.quantile(final, [0.5, 0.9, 0.99]))
@@ -204,7 +205,7 @@ def summarise_tails(study: "Study") -> list[dict[str, Any]]:
                 "q90": high,
                 "q99": highest,
                 "largest": float(final.max()),
-                "locked": count_locked(record, study.instance(instance)),
+                "locked": count_locked(record, alone[instance]),
                 "earlier": float(record.regret[:, tenth].mean()),
                 "optimal_low": against[0] if against else None,
                 "optimal_high": against[1] if against else None,
@@ -230,10 +231,9 @@ def bracket_optimum(instance: Instance) -> Bracket | None:
     return Bracket(low, max(low, upper_bound(problem, instance.p, action)))
 
 
-def count_locked(record: CellResults, instance: Instance) -> int | None:
-    """How many runs were locked; None if batches have more than one arm, or if two arms are equally good."""
-    problem = instance.problem
-    if problem.k > 1 or problem.n_arms == 1:
+def count_locked(record: CellResults, instance: Instance | None) -> int | None:
+    """How many runs were locked; None if batches have more than one arm, if two arms are equal, or for a family."""
+    if instance is None or instance.problem.k > 1 or instance.problem.n_arms == 1:
         return None
     values = np.sort(single_values(instance))
     gap = values[-1] - values[-2]

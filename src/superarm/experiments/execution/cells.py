@@ -75,7 +75,13 @@ class Cell:
     @property
     def label(self) -> str:
         """The labels of policy and instance."""
-        return f"{self.policy_case.label} on {self.source.case.label}"
+        draw = "" if self.source.case.draw is None else f", draw {self.source.case.draw + 1}"
+        return f"{self.policy_case.label} on {self.source.case.label}{draw}"
+
+    @property
+    def first_seed(self) -> int:
+        """The first of its seeds: runs of different instances of a family share no random numbers."""
+        return (self.source.case.draw or 0) * self.replications
 
     @functools.cached_property
     def digest(self) -> str:
@@ -86,6 +92,7 @@ class Cell:
         sources = digest_sources([self.policy, self.instance.problem, self.instance.environment])
         return digest_of(
             ({"sources": sources} if sources else {})
+            | ({"first_seed": self.first_seed} if self.first_seed else {})
             | {
                 "instance": self.source.digest,
                 "policy": describe(self.policy),
@@ -155,8 +162,12 @@ def list_cells(experiment: "Experiment") -> list[Cell]:
     """Every cell of an experiment, instance by instance. Generates the instances."""
     sources = [NamedInstance(case, instance) for case, instance in build_cases("instances", experiment.instances)]
     policies = build_cases("policies", experiment.policies)
-    sizes = (experiment.horizon, experiment.replications, experiment.seed, experiment.target, experiment.checkpoints)
-    return [Cell(source, case, policy, *sizes) for source in sources for case, policy in policies]
+    horizon, usual, rest = experiment.horizon, experiment.replications, (experiment.seed, experiment.target)
+    return [
+        Cell(source, case, policy, horizon, source.case.replications or usual, *rest, experiment.checkpoints)
+        for source in sources
+        for case, policy in policies
+    ]
 
 
 @dataclass(frozen=True)

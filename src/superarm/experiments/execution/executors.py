@@ -65,7 +65,7 @@ def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], No
         played += rounds
         report(task.number, played)
 
-    own = seeds(cell.seed, task.last)[task.first :]
+    own = seeds(cell.seed, cell.first_seed + task.last)[cell.first_seed + task.first :]
     rounds, kept = cell.recorded_rounds, cell.batch_rounds
     return play(cell.instance, cell.policy, own, rounds, stop, advance, task.fuse, kept)
 

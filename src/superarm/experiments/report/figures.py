@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.core.arrays import Ints
+from superarm.core.errors import InvalidArgument
 from superarm.experiments.analysis.summary import SweepLine, item_coverage, pull_shares
+from superarm.experiments.report.tables import in_print
 from superarm.simulation.plots import COLOURS, draw_curves, line_style, new_figure
+from superarm.simulation.results import performance_profile
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
+    from superarm.theory import Bound
 
 
 INK = "#39424e"
@@ -30,13 +34,19 @@ PANEL_HEIGHT = 3.0
 """In inches."""
 
 
-def new_panels(n: int, columns: int = 2, height: float = PANEL_HEIGHT, legend_rows: int = 0) -> tuple[Any, list[Any]]:
+WIDTHS = {"column": 3.3, "page": 6.9}
+"""The widths of a column and of a page of most journals, in inches."""
+
+
+def new_panels(
+    n: int, columns: int = 2, height: float = PANEL_HEIGHT, legend_rows: int = 0, width: float | None = None
+) -> tuple[Any, list[Any]]:
     """A figure with ``n`` panels in rows, and room for ``legend_rows`` rows of a legend below them."""
     across = min(columns, n)
     down = math.ceil(n / across)
     foot = 0.22 * legend_rows + 0.08 if legend_rows else 0.0
     total = height * down + foot
-    figure = new_figure(figsize=(_figure_width(across), total))
+    figure = new_figure(figsize=(width or _figure_width(across), total))
     figure.set_layout_engine(None)  # fixed margins look the same here, and take a tenth of the time
     grid = figure.subplots(down, across, squeeze=False)
     left, right = 0.72 / figure.get_figwidth(), 1.0 - 0.2 / figure.get_figwidth()
@@ -92,9 +102,9 @@ def add_legend(figure: Any, panels: Sequence[Any]) -> None:
         text.set_color(INK)
 
 
-def count_legend_rows(n: int, labels: Sequence[str], columns: int = 2) -> int:
+def count_legend_rows(n: int, labels: Sequence[str], columns: int = 2, width: float | None = None) -> int:
     """How many rows the legend of a figure with ``n`` panels has."""
-    return math.ceil(len(labels) / _legend_columns(_figure_width(min(columns, n)), labels))
+    return math.ceil(len(labels) / _legend_columns(width or _figure_width(min(columns, n)), labels))
 
 
 def _figure_width(across: int) -> float:
@@ -104,7 +114,7 @@ def _figure_width(across: int) -> float:
 def _legend_columns(width: float, labels: Mapping[str, Any] | Sequence[str]) -> int:
     """How many entries fit side by side into ``width`` inches."""
     longest = max((len(label) for label in labels), default=1)
-    return max(1, min(len(labels), int(width / (0.55 + 0.075 * longest))))
+    return max(1, min(len(labels), int(width / (0.5 + 0.068 * longest))))
 
 
 def format_tick(n: float) -> str:
@@ -149,18 +159,25 @@ def set_log_x(axes: Any, values: Sequence[float]) -> None:
 
 MAX_POINTS = 70
 """The points of a line; more cannot be told apart at the size of a panel."""
-_BOUND_STYLES = ("-", "--", "-.", ":", (0, (1, 3)), (0, (6, 2, 1, 2)))
+_BOUND_MARKERS = "osv^Dx+*<>"
+"""Markers of bounds: with eight dashes, 80 lines that can be told apart."""
 
 
-def plot_curves(study: "Study", instances: Sequence[str], legend: bool = True, log: bool = False) -> Any:
+def plot_curves(
+    study: "Study", instances: Sequence[str], legend: bool = True, log: bool = False, width: str | float | None = None
+) -> Any:
     """Mean regret over rounds with 95 % bands of the mean: one panel per instance, one line per policy.
 
-    With ``log`` both axes are logarithmic.
+    With ``log`` both axes are logarithmic. ``width`` is that of a printed figure: ``column``, ``page`` or inches.
     """
-    names = list(study.policies)
-    styles = {name: line_style(n) for n, name in enumerate(names)}
-    figure, panels = new_panels(len(instances), legend_rows=count_legend_rows(len(instances), names) if legend else 0)
-    for axes, instance in zip(panels, instances, strict=True):
+    names, n = list(study.policies), len(instances)
+    inches = _check_width(width)
+    columns = 2 if inches is None else max(1, min(3, round(inches / 2.3), n))
+    height = PANEL_HEIGHT if inches is None else max(1.6, 0.72 * inches / columns)
+    styles = {name: line_style(place) for place, name in enumerate(names)}
+    rows = count_legend_rows(n, names, columns, inches) if legend else 0
+    figure, panels = new_panels(n, columns, height, rows, inches)
+    for place, (axes, instance) in enumerate(zip(panels, instances, strict=True)):
         for policy, record in study.records_for(instance).items():
             kept = _thin_out(len(record.rounds))
             lowest = _smallest_mean(record.regret) if log else -np.inf
@@ -172,9 +189,40 @@ def plot_curves(study: "Study", instances: Sequence[str], legend: bool = True, l
             axes.set_yscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: format_tick(x))
         axes.yaxis.set_major_formatter(format_log_tick if log else lambda y, _: format_tick(y))
-        set_titles(axes, instance, "round", _regret_label(study.target(instance)))
+        y = _regret_label(study.target(instance)) if inches is None else "regret"
+        lowest_row, first = place + columns >= n, place % columns == 0
+        title = instance if inches is None else in_print(instance)
+        set_titles(axes, title, "round" if lowest_row or legend is False else "", y if first else "")
     if legend:
         add_legend(figure, panels)
+    return figure
+
+
+def _check_width(width: str | float | None) -> float | None:
+    if width is None or (isinstance(width, int | float) and width > 0.0):
+        return width
+    if width not in WIDTHS:
+        raise InvalidArgument("width", f"{width!r}", f"give {', '.join(WIDTHS)} or a number of inches", "plot")
+    return WIDTHS[str(width)]
+
+
+def plot_profile(study: "Study", instances: Sequence[str], width: str | float | None = None) -> Any:
+    """Performance profiles over the instances of ``instances``: the share on which regret is within a factor of the
+    least one; of a family every instance counts, of another instance every replication."""
+    values = {
+        policy: np.concatenate([study.final_regret(label, policy) for label in instances]) for policy in study.policies
+    }
+    at, shares = performance_profile(values)
+    inches = _check_width(width)
+    figure, (axes,) = new_panels(1, 1, PANEL_HEIGHT, count_legend_rows(1, list(values), 1, inches), inches)
+    for n, (policy, share) in enumerate(shares.items()):
+        axes.step(at, share, where="post", label=policy, linewidth=1.6, **line_style(n))
+    axes.set_xscale("log")
+    axes.set_ylim(0.0, 1.02)
+    axes.xaxis.set_major_formatter(format_log_tick)
+    axes.xaxis.set_minor_formatter(format_log_tick)
+    set_titles(axes, "", "regret ÷ least regret", "share of instances")
+    add_legend(figure, [axes])
     return figure
 
 
@@ -208,17 +256,24 @@ def _draw_sweeps(axes: Any, lines: Sequence[SweepLine], names: Sequence[str]) ->
         axes.set_xticks(range(len(lines[0].x)), [str(x) for x in lines[0].x])
 
 
-def plot_bounds(study: "Study", instance: str, bounds: Mapping[str, Any]) -> Any:
-    """Mean regret and its bounds, with logarithmic axes."""
+def mark_vacuous(label: str, bound: "Bound") -> str:
+    """The label of a bound; it says if the bound says nothing at the last round."""
+    return f"{label} (vacuous)" if bool(np.atleast_1d(bound.vacuous)[-1]) else label
+
+
+def plot_bounds(study: "Study", instance: str, bounds: Mapping[str, "Bound"]) -> Any:
+    """Mean regret and its bounds, with logarithmic axes; bounds that say nothing here are pale."""
     names = list(study.policies)
     records = study.records_for(instance)
-    figure, (axes,) = new_panels(1, columns=1, height=3.6, legend_rows=count_legend_rows(1, [*records, *bounds], 1))
+    labels = {mark_vacuous(label, bound): bound for label, bound in bounds.items()}
+    figure, (axes,) = new_panels(1, columns=1, height=3.6, legend_rows=count_legend_rows(1, [*records, *labels], 1))
     rounds = next(iter(records.values())).rounds
     for policy, record in records.items():
         axes.plot(rounds, _positive(record.regret.mean(axis=0)), label=policy, linewidth=1.6, **_style(names, policy))
-    for n, (label, values) in enumerate(bounds.items()):
-        style = _BOUND_STYLES[n % len(_BOUND_STYLES)]
-        axes.plot(rounds, _positive(values), label=label, color=INK, linewidth=1.0, linestyle=style)
+    for n, (label, bound) in enumerate(labels.items()):
+        style = {"linestyle": line_style(n)["linestyle"], "marker": _BOUND_MARKERS[n % len(_BOUND_MARKERS)]}
+        style |= {"markevery": (5 + 3 * n % 11, 17), "markersize": 3.0, "alpha": 0.45 if "(vacuous)" in label else 1.0}
+        axes.plot(rounds, _positive(bound.value), label=label, color=INK, linewidth=1.0, **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     set_titles(axes, instance, "round", _regret_label(study.target(instance)))

@@ -9,8 +9,8 @@ import superarm
 from superarm.experiments.analysis.bounds import bound_curves, explain_no_bounds, rebuild_policy
 from superarm.experiments.analysis.summary import SweepLine, mean_ranks, summarise_ratios
 from superarm.experiments.report import figures
-from superarm.experiments.report.figures import inline_svg
-from superarm.experiments.report.tables import describe_policies, make_tables
+from superarm.experiments.report.figures import inline_svg, mark_vacuous
+from superarm.experiments.report.tables import describe_policies, make_tables, write_table
 from superarm.experiments.store import write_text
 from superarm.pages import render_page
 from superarm.simulation.plots import COLOURS, line_style, to_png
@@ -34,7 +34,8 @@ def write_report(study: "Study") -> Path:
     directory = study.directory
     tables = make_tables(study)
     files = [f"figures/{name}" for name in _write_figures(study, directory / "figures")]
-    files += [f"tables/{name}" for table in tables for name in table.write(directory / "tables")]
+    for name, table in tables.items():
+        files += [f"tables/{file}" for file in write_table(table, directory / "tables", name)]
     path = directory / "report.html"
     write_text(path, render("report.html", _context(study) | {"files": files}))
     return path
@@ -77,6 +78,8 @@ def _context(study: "Study") -> dict[str, Any]:
         "policies": describe_policies(study),
         "curves": draw_curve_panels(study, log=False),
         "log_curves": draw_curve_panels(study, log=True),
+        "paper": study.html(),
+        "runs": dict.fromkeys(study.describe_runs(label) for label in study.started_instances),
         "rankings": study.rankings,
         "overall": mean_ranks(study),
         "tails": study.tails,
@@ -168,7 +171,8 @@ def _lines_by_axis(study: "Study") -> dict[str, Sequence[SweepLine]]:
 def draw_heat_maps(study: "Study") -> list[dict[str, Any]]:
     """Arm pulls and item coverage of the first instances."""
     shown = []
-    for n, instance in enumerate(study.started_instances[:MAX_MAPPED_INSTANCES]):
+    alone = [label for label in study.started_instances if not study.is_family(label)]
+    for n, instance in enumerate(alone[:MAX_MAPPED_INSTANCES]):
         words = f"How often each policy plays each arm on {instance}"
         pulls, coverage = inline_svg(figures.plot_pulls(study, instance), f"pulls-{n}", words), ""
         if 1 < study.instance(instance).problem.n_items <= MAX_MAPPED_ITEMS:
@@ -187,13 +191,16 @@ def draw_bounds(study: "Study") -> list[dict[str, Any]]:
         rebuilt = {label: rebuild_policy(one) for label, one in study.records_for(instance).items()}
         policies = {label: policy for label, policy in rebuilt.items() if policy is not None}
         made, target = study.instance(instance), study.target(instance)
-        found, figure, reason = bound_curves(made, rounds, target, policies), "", ""
-        if found:
+        alone = not study.is_family(instance)
+        found, figure, reason = bound_curves(made, rounds, target, policies) if alone else {}, "", ""
+        if not alone:
+            reason = "Bounds are those of one instance, and this is a family."
+        elif found:
             words = f"Regret and its bounds on {instance}"
             figure = inline_svg(figures.plot_bounds(study, instance, found), f"bounds-{n}", words)
         else:
             reason = explain_no_bounds(made, target, policies)
-        finals = {label: float(values[-1]) for label, values in found.items()}
+        finals = {mark_vacuous(label, bound): float(bound.value[-1]) for label, bound in found.items()}
         shown.append({"instance": instance, "figure": figure, "finals": finals, "reason": reason})
     return shown
 
@@ -207,6 +214,7 @@ def describe_instances(study: "Study") -> list[dict[str, Any]]:
         rows.append(
             {
                 "label": label,
+                "draws": len(record.regret) if study.is_family(label) else 1,
                 "n_arms": problem.n_arms,
                 "n_items": problem.n_items,
                 "k": problem.k,

@@ -1,87 +1,126 @@
 """A study as tables: CSV and LaTeX for papers, and lines of text for terminals."""
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from superarm.core.errors import InvalidArgument
+from superarm.core.statistics import mean_and_standard_error
+from superarm.core.table import Measured, Table, format_number
 from superarm.experiments.analysis.bounds import rebuild_policy
-from superarm.experiments.analysis.statistics import Estimate
-from superarm.experiments.analysis.summary import summarise_ratios
+from superarm.experiments.analysis.summary import microseconds_per_round, summarise_ratios
 from superarm.experiments.store import CellResults, write_text
-from superarm.pages import format_number, format_p
+from superarm.pages import format_p
+from superarm.simulation.statistics import Estimate
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.claims import Judgement
     from superarm.experiments.analysis.study import Study
     from superarm.experiments.analysis.summary import RankedPolicy
 
-_TEX_ESCAPES = {sign: f"\\{sign}" for sign in "&%_#${}"}
-_TEX_ESCAPES |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-_TEX_ESCAPES |= {"−": "$-$", "·": r"$\cdot$", "±": r"$\pm$", "µ": r"$\mu$"}
-
-_LATEX = r"""\begin{table}
-\centering
-\caption{%s}
-\begin{tabular}{%s}
-\toprule
-%s
-\midrule
-%s
-\bottomrule
-\end{tabular}
-\end{table}
-"""
-
-
-@dataclass(frozen=True)
-class ExportedTable:
-    """A table that is written to files: its name, a caption, and rows with the same keys, the heads of the columns."""
-
-    name: str
-    caption: str
-    rows: Sequence[Mapping[str, Any]]
-
-    def to_csv(self) -> str:
-        """Comma-separated values, with all digits."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(self.rows[0])
-        writer.writerows(["" if value is None else value for value in row.values()] for row in self.rows)
-        return buffer.getvalue()
-
-    def to_latex(self) -> str:
-        """A ``booktabs`` table, with four digits."""
-        kinds = "".join("r" if isinstance(value, int | float) else "l" for value in self.rows[0].values())
-        head, *lines = (
-            " & ".join(map(_format_cell, cells)) + r" \\"
-            for cells in (list(self.rows[0]), *(row.values() for row in self.rows))
-        )
-        return _LATEX % (_escape_tex(self.caption), kinds, head, "\n".join(lines))
-
-    def write(self, directory: Path) -> list[str]:
-        """Write the table in both formats; return the names of the files."""
-        directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / f"{self.name}.csv", self.to_csv())
-        write_text(directory / f"{self.name}.tex", self.to_latex())
-        return [f"{self.name}.csv", f"{self.name}.tex"]
+HEADINGS = {
+    "ci_low": "95 % low",
+    "ci_high": "95 % high",
+    "q10": "10 %",
+    "q90": "90 %",
+    "q99": "99 %",
+    "us_per_round": "µs per round",
+    "replications": "Runs",
+    "horizon": "Rounds",
+    "p_holm": "p (Holm)",
+    "optimal_low": "Against the optimum, low",
+    "optimal_high": "Against the optimum, high",
+    "earlier": "At a tenth of the rounds",
+    "than": "Compared with",
+    "axis": "Parameter",
+}
+"""Headings in print where they are not the name of the column with a capital letter."""
+_WORDS = {"n_arms": "arms", "n_items": "items", "k": "batch size"}
+BEST_LEVEL = 0.05
+"""A policy is among the best if Holm's p-value of its difference from the best one exceeds this."""
 
 
-def _format_cell(value: Any) -> str:
-    if value is None:
-        return "--"
-    return _escape_tex(format_number(value) if isinstance(value, float) else str(value))
+def write_table(table: Table, directory: Path, name: str) -> list[str]:
+    """Write a table as CSV and LaTeX; return the names of the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    printed = Table([{_heading(key): value for key, value in row.items()} for row in table.rows], table.caption)
+    write_text(directory / f"{name}.csv", table.to_csv())
+    write_text(directory / f"{name}.tex", printed.to_latex(f"tab:{name}"))
+    return [f"{name}.csv", f"{name}.tex"]
 
 
-def _escape_tex(text: str) -> str:
-    return "".join(_TEX_ESCAPES.get(sign, sign) for sign in text)
+def _heading(key: str) -> str:
+    """A heading in English, without Python's names."""
+    return HEADINGS.get(key, key.replace("_", " ").capitalize() if key.islower() else key)
 
 
-def make_tables(study: "Study") -> list[ExportedTable]:
-    """The tables that are written to files."""
+def in_print(label: str) -> str:
+    """The label of an instance or a policy without Python's names.
+
+    >>> in_print("random (n_arms=30, k=4)")
+    'random (arms 30, batch size 4)'
+    """
+    name, opened, axes = label.partition(" (")
+    if not opened or "=" not in axes:
+        return label
+    pairs = [pair.partition("=") for pair in axes.removesuffix(")").split(", ")]
+    words = [f"{_WORDS.get(axis, axis.replace('_', ' '))} {value}" for axis, _, value in pairs]
+    return f"{name} ({', '.join(words)})"
+
+
+def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) -> Table:
+    """A table for a paper: instances by policies, or the other way round; see ``Study.latex``."""
+    for name, given, known in (("value", value, ("regret", "median", "time")), ("best", best, ("bold", "none"))):
+        if given not in known:
+            raise InvalidArgument(name, f"{given!r}", f"give one of {', '.join(known)}", "latex")
+    if {rows, columns} != {"instance", "policy"}:
+        raise InvalidArgument("rows", f"{rows!r} by {columns!r}", "give instance and policy, in either order", "latex")
+    cells = {
+        (in_print(instance), in_print(one.policy)): _paper_cell(study, instance, one, value, best == "bold")
+        for instance, ranking in study.rankings.items()
+        for one in ranking
+    }
+    labels = {
+        "instance": [in_print(label) for label in study.started_instances],
+        "policy": [in_print(label) for label in study.policies],
+    }
+    table = [
+        {_heading(rows): row}
+        | {column: cells.get((row, column) if rows == "instance" else (column, row)) for column in labels[columns]}
+        for row in labels[rows]
+    ]
+    return Table(table, _paper_caption(study, value, best))
+
+
+def _paper_cell(study: "Study", instance: str, one: "RankedPolicy", value: str, bold: bool) -> Measured:
+    record = study.records[instance, one.policy]
+    if value == "time":
+        return Measured(microseconds_per_round(record))
+    final = record.regret[:, -1]
+    among = bold and (one.behind is None or one.p > BEST_LEVEL)
+    if value == "median":
+        return Measured(float(np.median(final)), math.nan, among)
+    return Measured(*mean_and_standard_error(final), among)
+
+
+def _paper_caption(study: "Study", value: str, best: str) -> str:
+    rows = sorted({len(record.regret) for record in study.records.values()})
+    families = [study.is_family(label) for label in study.started_instances]
+    what = "instances" if all(families) else "runs or instances" if any(families) else "runs"
+    over = f"{rows[0]} {what}" if len(rows) == 1 else f"{rows[0]} to {rows[-1]} {what}"
+    horizon = f"{study.experiment.horizon:,}"
+    if value == "time":
+        return f"Processor time per round in µs, {horizon} rounds."
+    mean = {"regret": "mean ± standard error", "median": "median"}[value]
+    bold = " Bold: the lowest, and all that a paired t-test (Holm, 5 %) cannot tell from it." if best == "bold" else ""
+    return f"Regret after {horizon} rounds ({study.targets} target), {mean} over {over}.{bold}"
+
+
+def make_tables(study: "Study") -> dict[str, Table]:
+    """The tables that are written to files, by name."""
     against = f"{study.targets} target"
     ranks = [
         {"instance": instance, "policy": r.policy, "regret": r.regret.value}
@@ -105,7 +144,8 @@ def make_tables(study: "Study") -> list[ExportedTable]:
     }
     found: list[Sequence[Mapping[str, Any]]] = [study.final_regrets, ranks, study.tails]
     found += [summarise_ratios(study), slopes]
-    return [ExportedTable(name, captions[name], rows) for name, rows in zip(captions, found, strict=True) if rows]
+    tables = {name: Table(rows, captions[name]) for name, rows in zip(captions, found, strict=True) if rows}
+    return {"paper": paper_table(study, "regret", "instance", "policy", "bold")} | tables
 
 
 def _interval(name: str, estimate: Estimate | None) -> dict[str, float | None]:
@@ -149,7 +189,10 @@ def format_study(study: "Study") -> list[str]:
     width = max(6, *(len(policy) for policy in study.policies))
     lines = [] if study.complete else ["(incomplete: run it again to continue)"]
     for instance, ranking in study.rankings.items():
-        lines.append(f"{instance}: regret after {study.experiment.horizon} rounds, {study.target(instance)} target")
+        lines.append(
+            f"{instance}: regret after {study.experiment.horizon} rounds, {study.target(instance)} target, "
+            f"{study.describe_runs(instance)}"
+        )
         lines += [_format_ranked(ranked, width) for ranked in ranking]
         lines += [f"  {warning}" for warning in study.warnings(instance)]
     caveats = dict[str, list[str]]()

@@ -13,9 +13,11 @@ from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.policies import Policy
-from superarm.simulation.instances import Instance
+from superarm.simulation.instances import Family, Instance
 
 SWEEP = "sweep"
+DRAWS = ("draws", "replications")
+"""Keys of a table that makes a family of instances: how many, and how often each is played, once by default."""
 KeyPath = tuple[str, ...]
 WRAPPED = "of"
 """The key of the policy that another one works on, such as a sliding window."""
@@ -41,12 +43,16 @@ _GENERATOR_MODULES = (
 class Case:
     """One point of a sweep: the name it was declared under, and the value on each axis.
 
+    Of a family, ``draw`` numbers the instances, which share a label, and each is played ``replications`` times.
+
     >>> Case("random", {"k": 4, "seed": 0}).label
     'random (k=4, seed=0)'
     """
 
     name: str
     axes: Mapping[str, Any] = field(default_factory=dict)
+    draw: int | None = None
+    replications: int | None = None
 
     @property
     def label(self) -> str:
@@ -101,6 +107,7 @@ def find_generators() -> dict[str, Callable[..., Any]]:
     """Every function that generates an instance, by name; those of imported modules included."""
     homes = [importlib.import_module(home) for home in _GENERATOR_MODULES]
     shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
+    del shipped["family"]  # it makes many instances, as draws = … does in a file
     return list_imported() | shipped
 
 
@@ -204,7 +211,7 @@ def check_section(kind: str, section: Mapping[str, Any]) -> None:
     for name, entry in section.items():
         if isinstance(entry, Mapping):
             _check_table(kind, entry, (kind, name))
-        elif not isinstance(entry, Instance if kind == "instances" else Policy):
+        elif not isinstance(entry, Instance | Family if kind == "instances" else Policy):
             remedy = "give an Instance" if kind == "instances" else "give e.g. kl_ucb(), with the parentheses"
             raise InvalidSpec((kind, name), f"{entry!r} is not one of {kind}", f"{remedy}, or a table")
 
@@ -222,7 +229,10 @@ def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
             raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
         maker = find_maker(filled[key], makers, (*path, key), key)
         rest = {k: v for k, v in filled.items() if k not in (key, "outcomes", WRAPPED)}
+        rest = {k: v for k, v in rest.items() if not instances or k not in DRAWS}
         check_arguments(maker, rest, path, *((filled[WRAPPED],) if WRAPPED in filled else ()))
+        if instances:
+            _check_draws(filled, maker, path)
 
 
 def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]:
@@ -230,11 +240,40 @@ def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]
     make: Callable[[Mapping[str, Any], KeyPath], Any] = _make_instance if kind == "instances" else _make_policy
     found: list[tuple[Case, Any]] = []
     for name, entry in section.items():
-        if not isinstance(entry, Mapping):
+        if isinstance(entry, Family):
+            found += [(Case(name, {}, draw, 1), instance) for draw, instance in enumerate(entry)]
+        elif not isinstance(entry, Mapping):
             found.append((Case(name), entry))
-            continue
-        found += [(Case(name, axes), make(table, (kind, name))) for axes, table in expand(entry, (kind, name))]
+        else:
+            for axes, table in expand(entry, (kind, name)):
+                found += (
+                    _make_draws(name, axes, table)
+                    if DRAWS[0] in table
+                    else [(Case(name, axes), make(table, (kind, name)))]
+                )
     return found
+
+
+def _make_draws(name: str, axes: Mapping[str, Any], table: Mapping[str, Any]) -> list[tuple[Case, Any]]:
+    """The instances of a family, each with its own seed."""
+    rest = {key: value for key, value in table.items() if key not in DRAWS}
+    first, path = rest.get("seed", 0), ("instances", name)
+    return [
+        (Case(name, axes, draw, table.get(DRAWS[1], 1)), _make_instance(rest | {"seed": first + draw}, path))
+        for draw in range(table[DRAWS[0]])
+    ]
+
+
+def _check_draws(table: Mapping[str, Any], maker: Callable[..., Any], path: KeyPath) -> None:
+    """Refuse draws that are not whole positive numbers, or of a generator without a seed."""
+    for key in DRAWS:
+        number = table.get(key, 1)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise InvalidSpec((*path, key), f"{number!r} is not a whole number >= 1", "give an int >= 1")
+    if DRAWS[1] in table and DRAWS[0] not in table:
+        raise InvalidSpec((*path, DRAWS[1]), "there is one instance", "add draws = …, or set replications for all")
+    if DRAWS[0] in table and "seed" not in inspect.signature(maker).parameters:
+        raise InvalidSpec((*path, DRAWS[0]), "the generator has no seed", "draw from a generator with a parameter seed")
 
 
 def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
@@ -286,7 +325,12 @@ def _build_description(description: Any, path: KeyPath) -> Any:
 
 def to_table(entry: Any) -> dict[str, Any]:
     """An instance or a policy as a table that TOML can hold."""
-    if isinstance(entry, Instance):
+    if isinstance(entry, Family):
+        maker = entry.generator
+        known = find_generators().get(maker.__name__) is maker
+        name = maker.__name__ if known else f"{maker.__module__}:{maker.__qualname__}"
+        entry = {"generator": name, **entry.parameters, "draws": entry.draws, "seed": entry.seed}
+    elif isinstance(entry, Instance):
         entry = {"problem": entry.problem, "environment": entry.environment}
     elif not isinstance(entry, Mapping):
         entry = describe(entry)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from superarm.core.table import format_number
 from superarm.offline import Convergence
-from superarm.pages import format_number
 from superarm.service.domain.history import History
 from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
 from superarm.service.domain.problem import ProblemState
