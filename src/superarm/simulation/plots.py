@@ -29,6 +29,10 @@ DASHES: tuple[tuple[float, ...], ...] = (
 """Lengths of dashes and gaps, in line widths; the first line is solid. One per colour, so that lines differ in grey."""
 
 
+MARKERS = "osv^Dx+*<>"
+"""Markers of bounds, which differ from one another in dashes, too."""
+
+
 class Look(TypedDict, total=False):
     """How a figure of regret looks.
 

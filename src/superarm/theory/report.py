@@ -115,21 +115,22 @@ def _trivial(rounds: Ints, shown: Mapping[str, Bound]) -> Floats:
 
 
 def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, Bound]) -> Any:
-    """Regret with 95 % bands, lower bounds dashed, upper bounds dotted, on log axes; every line labelled at its end."""
-    from superarm.simulation.plots import draw_curves, line_style, new_figure
+    """Regret with 95 % bands, and bounds with markers, on log axes; every line labelled at its end."""
+    from superarm.simulation.plots import MARKERS, draw_curves, line_style, new_figure
 
     figure = new_figure(figsize=(10.0, 6.0))
     axes = figure.add_subplot()
     draw_curves(axes, rounds, regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
     means = {name: float(values[:, -1].mean()) for name, values in regret.items()}
     ends = [(mean, name, line_style(n)["color"]) for n, (name, mean) in enumerate(means.items())]
-    for name, bound in shown.items():
-        if bound.kind != "size":
-            style, colour = ("--", "#00695c") if bound.kind == "lower" else (":", "#8e0000")
-            values, says_nothing = bound.value, bool(bound.vacuous[-1])
-            positive = values > 0.0  # a rate times log T is 0 at T = 1
-            axes.plot(rounds[positive], values[positive], style, color=colour, alpha=0.5 if says_nothing else 1.0)
-            ends.append((values[-1], f"{name}, vacuous" if says_nothing else name, colour))
+    for n, (name, bound) in enumerate((name, bound) for name, bound in shown.items() if bound.kind != "size"):
+        colour = "#00695c" if bound.kind == "lower" else "#8e0000"
+        values, says_nothing = bound.value, bool(bound.vacuous[-1])
+        positive = values > 0.0  # a rate times log T is 0 at T = 1
+        look = {"linestyle": line_style(n)["linestyle"], "marker": MARKERS[n % len(MARKERS)], "markersize": 3.5}
+        look |= {"markevery": (5 + 3 * n % 11, 17), "color": colour, "alpha": 0.5 if says_nothing else 1.0}
+        axes.plot(rounds[positive], values[positive], linewidth=1.2, **look)
+        ends.append((values[-1], f"{name}, vacuous" if says_nothing else name, colour))
     trivial = _trivial(rounds, shown)
     axes.plot(rounds, trivial, "-", color="#bbbbbb", linewidth=1.2)
     ends.append((trivial[-1], "trivial: largest gap × T", "#888888"))

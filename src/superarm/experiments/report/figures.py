@@ -18,7 +18,7 @@ from superarm.core.arrays import Ints
 from superarm.core.errors import InvalidArgument
 from superarm.experiments.analysis.summary import SweepLine, item_coverage, pull_shares
 from superarm.experiments.report.tables import in_print
-from superarm.simulation.plots import COLOURS, draw_curves, line_style, new_figure
+from superarm.simulation.plots import COLOURS, MARKERS, draw_curves, line_style, new_figure
 from superarm.simulation.results import performance_profile
 
 if TYPE_CHECKING:
@@ -159,8 +159,6 @@ def set_log_x(axes: Any, values: Sequence[float]) -> None:
 
 MAX_POINTS = 70
 """The points of a line; more cannot be told apart at the size of a panel."""
-_BOUND_MARKERS = "osv^Dx+*<>"
-"""Markers of bounds: with eight dashes, 80 lines that can be told apart."""
 
 
 def plot_curves(
@@ -271,7 +269,7 @@ def plot_bounds(study: "Study", instance: str, bounds: Mapping[str, "Bound"]) ->
     for policy, record in records.items():
         axes.plot(rounds, _positive(record.regret.mean(axis=0)), label=policy, linewidth=1.6, **_style(names, policy))
     for n, (label, bound) in enumerate(labels.items()):
-        style = {"linestyle": line_style(n)["linestyle"], "marker": _BOUND_MARKERS[n % len(_BOUND_MARKERS)]}
+        style = {"linestyle": line_style(n)["linestyle"], "marker": MARKERS[n % len(MARKERS)]}
         style |= {"markevery": (5 + 3 * n % 11, 17), "markersize": 3.0, "alpha": 0.45 if "(vacuous)" in label else 1.0}
         axes.plot(rounds, _positive(bound.value), label=label, color=INK, linewidth=1.0, **style)
     axes.set_xscale("log")
