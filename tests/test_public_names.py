@@ -22,7 +22,7 @@ AT_THE_TOP = [
 ]
 PACKAGES = [
     *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
-    *("indices", "instances", "models", "offline", "oracles", "policies", "rewards", "service", "simulation"),
+    *("indices", "instances", "items", "models", "offline", "oracles", "policies", "rewards", "service", "simulation"),
     *("testing", "theory"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}

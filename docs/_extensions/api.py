@@ -25,6 +25,7 @@ PACKAGES = {
     "superarm.indices": "Indices",
     "superarm.oracles": "Oracles",
     "superarm.diffusion": "Influence",
+    "superarm.items": "Learnt items",
     "superarm.offline": "Logs",
     "superarm.theory": "Theory",
     "superarm.experiments": "Experiments",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from superarm import environments as environments
     from superarm import experiments as experiments
     from superarm import indices as indices
+    from superarm import items as items
     from superarm import offline as offline
     from superarm import oracles as oracles
     from superarm import policies as policies
@@ -76,7 +77,7 @@ _HOMES = {
 }
 _PACKAGES = (
     *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
-    *("indices", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("indices", "items", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),

@@ -39,7 +39,8 @@ class Feedback:
     ``action`` (R, n) are the arms that the rows belong to: those of the batch or, if arms are triggered, the observed
     ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
     arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
-    Without ``in_moments`` the moments of a tally leave it out.
+    Without ``in_moments`` the moments of a tally leave it out. ``share`` (R, n_items), multiples of 1 / GRID, says by
+    how much an outcome counts for each item, if the item that it belongs to is not known.
     """
 
     t: int
@@ -48,6 +49,7 @@ class Feedback:
     seen: Bools | None = None
     context: Any = None
     in_moments: bool = True
+    share: Floats | None = None
 
 
 class Tally:
@@ -90,6 +92,9 @@ class Tally:
 
         An arm of which nothing was seen was played, but not observed: no pull is counted for it.
         """
+        if feedback.share is not None:
+            self._record_shares(feedback, feedback.share, sign)
+            return
         if feedback.seen is not None and not feedback.seen.all():
             self.allow_missing()
         seen = _NOTHING_HIDDEN
@@ -103,6 +108,18 @@ class Tally:
             record(self.support.start, feedback.action, feedback.outcome, seen, sign, *arrays)
         if self.moments is not None and feedback.in_moments:
             self.moments.record(feedback, sign)
+
+    def _record_shares(self, feedback: Feedback, share: Floats, sign: float) -> None:
+        """Add feedback of which every item gets its share, on the grid: so it can be taken back exactly."""
+        self.allow_missing()
+        at = np.arange(len(feedback.action))[:, None]
+        for place in range(feedback.action.shape[1]):
+            arm, x = feedback.action[:, place : place + 1], feedback.outcome[:, place]
+            self.pulls[at, arm] += sign
+            for sums, part in ((self.total, x), (self.square, x * x), (self.missed, None)):
+                own = 1.0 - share if part is None else round_to_grid(share * part)
+                sums[at[:, 0], :, arm[:, 0]] += sign * own
+        self.refresh()
 
     def counts(self, counted: Floats) -> Any:
         """How often entries count as seen if arms count as pulled ``counted`` (R, n_arms); broadcasts to entries."""

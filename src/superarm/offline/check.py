@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from superarm.core.arrays import Floats
+from superarm.items.need import Need, need
 from superarm.offline.assumption import AssumptionTest
 from superarm.offline.estimators.importance import effective_sample_size, last_prefix
 from superarm.offline.estimators.methods import METHODS, NEEDS, has
 from superarm.offline.result import warn_of_assumption, warn_of_outcomes
+from superarm.rewards import Coverage
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -39,6 +41,8 @@ class LogCheck:
         In how many rounds the realised reward is not known.
     assumption
         The test of the semi-bandit assumption.
+    items
+        Whether learnt items would be worth while; None for a log with several items.
     methods
         The estimators that the log allows.
     warnings
@@ -54,6 +58,7 @@ class LogCheck:
     uniform_effective: float
     unknown_rewards: int
     assumption: AssumptionTest
+    items: Need | None
     methods: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -67,7 +72,8 @@ class LogCheck:
         ]
         if not np.isnan(self.uniform_effective):
             lines.append(f"effective sample size for a uniformly random slate: {self.uniform_effective:.0f}")
-        lines += [repr(self.assumption), f"methods: {', '.join(self.methods)}"]
+        lines += [repr(self.assumption), *([] if self.items is None else [f"items: {self.items!r}"])]
+        lines.append(f"methods: {', '.join(self.methods)}")
         return "\n".join(lines + [f"warning: {text}" for text in self.warnings])
 
 
@@ -91,6 +97,7 @@ def check_log(log: "Log") -> LogCheck:
         effective_sample_size(weights) if "slate propensities" in known and chance else float("nan"),
         int(np.isnan(log.rewards).sum()),
         log.assumption_test,
+        need(log) if log.problem.n_items == 1 and isinstance(log.problem.reward, Coverage) else None,
         tuple(name for name, method in METHODS.items() if not method.needs or method.needs in known),
         tuple(warnings),
     )

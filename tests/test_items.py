@@ -1,0 +1,223 @@
+"""Learnt items: against a plain EM, known classes, exact counts, and answers without groups."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.core.errors import ConflictingFeedback, UnknownDecision
+from superarm.core.tally import GRID
+from superarm.items import ItemAgent, learn, need
+from superarm.items.latent import Fit, Rows, arm_rates, centres, fit_classes, log_likelihoods
+
+ONE_ITEM = sa.Problem(12, 1, sa.Coverage(), sa.Subsets(4))
+OPPOSED = np.where(np.arange(12)[:, None] // 6 == np.arange(2), 0.5, 0.05)  # two tastes, six films each
+SIMILAR = np.full((12, 1), 0.3)
+
+
+def make_log(p, n, seed, k=4, shares=None):
+    """Random slates for visitors of classes with the rates ``p`` (n_arms, M)."""
+    rng = np.random.default_rng(seed)
+    taste = rng.choice(p.shape[1], n, p=shares)
+    slates = np.argsort(rng.random((n, len(p))), axis=1)[:, :k]
+    answers = rng.random((n, k)) < p[slates, taste[:, None]]
+    problem = sa.Problem(len(p), 1, sa.Coverage(), sa.Subsets(k))
+    return sa.offline.Log.from_arrays(problem, slates, answers), taste
+
+
+def test_known_classes_are_found_with_their_shares_rates_and_slate():
+    log, _ = make_log(OPPOSED, 4000, 0, k=9, shares=[0.7, 0.3])
+    items = learn(log)
+    order = np.argsort(-items.shares)
+    assert items.n_classes == 2
+    assert items.shares[order] == pytest.approx([0.7, 0.3], abs=0.04)
+    assert np.abs(items.p[:, order] - OPPOSED).max() < 0.12
+    slate = items.slate(3)
+    assert sorted((slate // 6).tolist()) == [0, 0, 1]
+    truth = 0.7 * (1 - 0.5**2 * 0.95) + 0.3 * (1 - 0.5 * 0.95**2)
+    assert items.worth(slate) == pytest.approx(truth, abs=0.05)
+    assert items.crossed(3) == pytest.approx(truth, abs=0.06)
+    assert "2 groups of visitors in 4000 rows" in repr(items)
+    assert len(items.table()) == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_there_are_no_groups_none_are_found(seed):
+    """z > 2 of a paired gain that is negative in the mean: at most one of eight seeds would be one too many."""
+    assert learn(make_log(SIMILAR, 1500, seed)[0], seed=seed).n_classes == 1
+
+
+def naive_em_pass(seen, answer, rates, strength, fit):
+    """One pass as the formulas of the module say it, unit by unit."""
+    n_arms, m = fit.p.shape
+    n, s, total, likelihood = np.zeros((n_arms, m)), np.zeros((n_arms, m)), np.zeros(m), 0.0
+    for u in range(len(seen)):
+        joint = [
+            fit.shares[c]
+            * math.prod(
+                fit.p[j, c] ** answer[u, j] * (1 - fit.p[j, c]) ** (1 - answer[u, j]) for j in np.flatnonzero(seen[u])
+            )
+            for c in range(m)
+        ]
+        likelihood += math.log(sum(joint))
+        for c in range(m):
+            r = joint[c] / sum(joint)
+            total[c] += r
+            n[:, c] += r * seen[u]
+            s[:, c] += r * answer[u] * seen[u]
+    centre = centres(rates, fit.level)
+    step = ((s - n * centre).sum(0) - fit.level) / (1 + (n * centre * (1 - centre)).sum(0))
+    level = fit.level + np.clip(step, -1, 1)
+    p = np.clip((s + strength * centres(rates, level)) / (n + strength), 1e-4, 1 - 1e-4)
+    return Fit((total + 1) / (total + 1).sum(), p, level, likelihood)
+
+
+def test_em_takes_the_steps_of_its_formulas(monkeypatch):
+    rng = np.random.default_rng(1)
+    seen = rng.random((30, 5)) < 0.6
+    answer = np.where(seen, rng.integers(0, 5, (30, 5)) / 4, 0.0)
+    unit, arm = np.nonzero(seen)
+    rows = Rows.of(unit, arm, answer[seen], 5)
+    rates = arm_rates(rows)
+    start = Fit(np.array([0.4, 0.6]), rng.uniform(0.2, 0.8, (5, 2)), np.zeros(2), -np.inf)
+    monkeypatch.setattr("superarm.items.latent.MAX_PASSES", 3)
+    found, expected = fit_classes(rows, rates, 10.0, start), start
+    for _ in range(3):
+        expected = naive_em_pass(seen, answer, rates, 10.0, expected)
+    assert found.shares == pytest.approx(expected.shares)
+    assert found.p == pytest.approx(expected.p)
+    assert found.level == pytest.approx(expected.level)
+    assert found.likelihood == pytest.approx(expected.likelihood)
+    each, weight = log_likelihoods(rows, found.shares, found.p)
+    assert weight.sum(axis=1) == pytest.approx(np.ones(len(each)))
+
+
+def test_rows_of_a_unit_are_one_and_an_arm_that_it_saw_twice_counts_once():
+    rows = Rows.of(np.array([0, 0, 0, 1]), np.array([2, 2, 1, 2]), np.array([1.0, 0.0, 1.0, 1.0]), 3)
+    assert rows.seen.toarray().tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert rows.answer.toarray().tolist() == [[0, 1, 0.5], [0, 0, 1]]
+
+
+def test_units_help_and_wrong_logs_are_refused():
+    log, taste = make_log(OPPOSED, 600, 2, k=2)
+    known = learn(log, units=taste * 50 + np.arange(600) % 50)  # 100 visitors
+    assert known.rows.seen.shape[0] == 100
+    assert known.n_classes == 2
+    with pytest.raises(sa.InvalidArgument, match="one for each of 600 rounds"):
+        learn(log, units=[1, 2])
+    two = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1))
+    with pytest.raises(sa.InvalidArgument, match="a log of one item"):
+        learn(sa.offline.Log.from_arrays(two, [[0]], [[[1, 0]]]))
+
+
+def test_the_tally_of_items_holds_the_answers_of_every_class_and_the_prior():
+    log, _ = make_log(OPPOSED, 500, 3)
+    items = learn(log, classes=2)
+    seen, total = items.tally.counts(items.tally.pulls)[0], items.tally.total[0]
+    prior = items.strength * centres(items.rates, items.level)
+    assert (seen.sum(0) - 2 * items.strength) == pytest.approx(log.tally.pulls[0], abs=1e-5)
+    assert (total - prior.T).sum(0) == pytest.approx(log.tally.total[0, 0], abs=1e-5)
+    assert (items.tally.total * GRID % 1.0 == 0.0).all()
+    agent = sa.Agent(items.problem(sa.Subsets(4)), sa.kl_moss(), seed=0, tally=items.tally)
+    assert len(agent.ask().action) == 4
+
+
+def test_a_log_says_whether_it_needs_items():
+    opposed = need(make_log(OPPOSED, 3000, 4)[0])
+    assert opposed.found
+    assert "2 groups of visitors found" in repr(opposed)
+    similar = need(make_log(SIMILAR, 3000, 5)[0])
+    assert "One item suffices" in repr(similar)
+    assert abs(similar.gap_z) < 3.3
+    assert abs(similar.pairs_z) < 3.3
+    rare = need(make_log(np.full((12, 1), 0.02), 3000, 6)[0])
+    assert "hardly overlap" in repr(rare)
+    levels = np.array([[0.02, 0.8]] * 12)  # some like everything, others nothing
+    little = need(make_log(levels, 300, 7)[0])
+    assert little.gap_z > 3.0
+    assert "answers of one visitor hang together" in repr(little)
+    assert "Too few complete rounds" in repr(need(make_log(SIMILAR, 50, 8)[0]))
+    assert "items: 2 groups" in repr(make_log(OPPOSED, 3000, 4)[0].check())
+
+
+def play(agent, n, seed, p=OPPOSED, units=False):
+    rng = np.random.default_rng(seed)
+    for v in range(n):
+        taste = rng.integers(0, p.shape[1])
+        decision = agent.ask(unit=f"u{taste}-{v % 100}" if units else None)
+        agent.tell(decision, rng.random(len(decision.action)) < p[decision.action, taste])
+
+
+def test_an_agent_learns_items_and_shows_something_for_every_taste():
+    agent = ItemAgent(12, sa.Subsets(2), seed=0, first=300)
+    play(agent, 2000, 0)
+    assert agent.items.n_classes == 2
+    assert sorted(agent.ask().action // 6) == [0, 1]
+    assert agent.version == 5
+
+
+def test_known_units_get_slates_of_their_own():
+    agent = ItemAgent(12, sa.Subsets(2), seed=0, first=300, personal=True)
+    play(agent, 2500, 1, units=True)
+    assert agent.shares("u0-0") == pytest.approx(agent.shares("u0-1"), abs=0.3)
+    for taste in (0, 1):
+        assert (agent.ask(unit=f"u{taste}-3").action // 6 == taste).all()
+    assert np.array_equal(agent.shares("never seen"), agent.items.shares)
+
+
+def test_taking_back_is_exact_also_across_a_refit():
+    """What is taken back leaves no trace: the tally is that of the answers that stayed, under the same items."""
+    rng = np.random.default_rng(3)
+    agent = ItemAgent(12, sa.Subsets(3), seed=1, first=150, growth=3.0)
+    decisions = [agent.ask() for _ in range(5)]
+    for _ in range(400):
+        decisions.append(agent.ask())
+        one = decisions.pop(int(rng.integers(len(decisions))))
+        agent.tell(one, rng.integers(0, 5, 3) / 4)
+    assert agent.version == 1
+    gone = [name for name in list(agent._told) if int(name) % 3 == 0]
+    for name in gone:
+        agent.untell(name)
+    naive_n, naive_s = np.zeros((12, agent.items.n_classes)), np.zeros((12, agent.items.n_classes))
+    for told in agent._told.values():
+        for arm, answer in zip(told.arms, told.answers, strict=True):
+            naive_n[arm] += told.share
+            naive_s[arm] += np.floor(told.share * answer * GRID + 0.5) / GRID
+    fresh = ItemAgent.from_state(json.loads(json.dumps(agent.to_state())))
+    empty = sa.items.latent.prior_tally(agent.items, np.zeros_like(naive_n), np.zeros_like(naive_n))
+    for tally in (agent.learner.tally, fresh.learner.tally):
+        assert np.array_equal(tally.total[0] - empty.total[0], naive_s.T)
+        assert np.array_equal(tally.counts(tally.pulls)[0] - empty.counts(empty.pulls)[0], naive_n.T)
+
+
+def test_a_saved_agent_continues_to_the_last_bit_across_a_refit():
+    first = ItemAgent(12, sa.Subsets(2), seed=5, first=100, growth=1.5, personal=True)
+    play(first, 130, 9, units=True)
+    waiting = first.ask()
+    second = ItemAgent.from_state(json.loads(json.dumps(first.to_state())))
+    for agent in (first, second):
+        play(agent, 150, 10, units=True)
+        agent.tell(waiting, [1, 0])
+    assert first.version == second.version == 3
+    assert json.dumps(first.to_state()) == json.dumps(second.to_state())
+
+
+def test_wrong_calls_are_answered_by_their_names():
+    agent = ItemAgent(5, sa.Subsets(2), seed=0, arms=["a", "b", "c", "d", "e"])
+    decision = agent.ask(eligible=["a", "b"], id="x")
+    assert set(decision.arms) == {"a", "b"}
+    assert agent.ask(id="x") == decision
+    with pytest.raises(sa.InvalidArgument, match="one for each arm"):
+        agent.tell(decision, [1])
+    assert agent.tell("x", [1, 0])
+    assert not agent.tell("x", [1, 0])
+    with pytest.raises(ConflictingFeedback):
+        agent.tell("x", [0, 0])
+    with pytest.raises(UnknownDecision):
+        agent.untell("y")
+    with pytest.raises(UnknownDecision):
+        agent.tell("y", [0, 0])
+    with pytest.raises(sa.InvalidArgument, match="growth"):
+        ItemAgent(5, sa.Subsets(2), growth=1.0)
