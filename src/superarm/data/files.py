@@ -30,6 +30,11 @@ SOURCES = {
     "msweb": Source("https://archive.ics.uci.edu/static/public/4/anonymous+microsoft+web+data.zip", "msweb.zip"),
     "ca-hepth": Source("https://snap.stanford.edu/data/ca-HepTh.txt.gz", "ca-HepTh.txt.gz"),
     "open-bandit": Source("https://research.zozo.com/data_release/open_bandit_dataset.zip", "open_bandit_dataset.zip"),
+    "coding-models": Source(  # 25 models on 500 issues of SWE-bench, CC BY-NC 4.0
+        "https://raw.githubusercontent.com/SWE-bench/swe-bench.github.io/"
+        "f1176b65ae29d14f4f52208b48e3d8cfc972bc17/data/leaderboards.json",
+        "coding-models.json",
+    ),
     "deezer-users": Source("https://zenodo.org/records/4048678/files/user_features.csv", "user_features.csv"),
     "deezer-playlists": Source(
         "https://raw.githubusercontent.com/deezer/carousel_bandits/master/data/playlist_features.csv",

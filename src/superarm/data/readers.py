@@ -3,6 +3,7 @@
 import csv
 import itertools
 import re
+import zipfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,43 @@ def _find_groups(
 
 def _sort_key(entry: tuple[str, int]) -> tuple[bool, int, str]:
     return entry[0] == _NO_GENRE, -entry[1], entry[0]
+
+
+@dataclass(frozen=True)
+class People:
+    """``liked[u, j]`` says whether person ``u`` liked film ``j``, ``genres[j, g]`` whether the film has a genre."""
+
+    liked: Floats
+    genres: Bools
+    films: tuple[str, ...]
+    genre_names: tuple[str, ...]
+
+
+def read_movielens_100k(path: str | Path, n_films: int = 100, liked: float = 4.0) -> People:
+    """Read MovieLens-100k as the package recbole ships it: its wheel, or the directory with ``ml-100k.inter``.
+
+    The ``n_films`` films with most ratings are kept, and everybody who liked some film (rated ``liked`` or better).
+    """
+
+    def read(name: str) -> list[list[str]]:
+        if Path(path).is_dir():
+            text = (Path(path) / name).read_text(encoding="utf-8")
+        else:
+            text = zipfile.ZipFile(path).read(f"recbole/dataset_example/ml-100k/{name}").decode("utf-8")
+        return [line.split("\t") for line in text.splitlines()[1:]]
+
+    ratings = [(person, film, float(rating)) for person, film, rating, *_ in read("ml-100k.inter")]
+    described = {film: (title, genres.split()) for film, title, _, genres in read("ml-100k.item")}
+    popular = [film for film, _ in sorted(Counter(film for _, film, _ in ratings).items(), key=_sort_key)][:n_films]
+    people = sorted({person for person, _, rating in ratings if rating >= liked})
+    column, row = ({name: n for n, name in enumerate(names)} for names in (popular, people))
+    table = np.zeros((len(people), len(popular)))
+    for person, film, rating in ratings:
+        if rating >= liked and film in column:
+            table[row[person], column[film]] = 1.0
+    names = sorted({genre for film in popular for genre in described[film][1]})
+    genres = np.array([[genre in described[film][1] for genre in names] for film in popular])
+    return People(table, genres, tuple(described[film][0] for film in popular), tuple(names))
 
 
 @dataclass(frozen=True)

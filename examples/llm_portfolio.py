@@ -1,0 +1,138 @@
+"""Models under a budget: which *set* of language models to run on every task, learnt in one pass.
+
+    python examples/llm_portfolio.py            # recorded outcomes if they were fetched, otherwise simulated tasks
+    python examples/llm_portfolio.py --fetch    # 25 coding models on 500 issues, with costs (CC BY-NC 4.0, 4 MB)
+
+A task is solved if one of the models that ran solves it. Every model that runs costs money, and a task may cost so much
+on average. Prints solved tasks and dollars per task, and draws both into llm-portfolio.png.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+import superarm as sa
+from superarm.data import fetch
+from superarm.data.files import cache_directory
+from superarm.simulation.plots import new_figure
+
+SHA256 = "91bb31c7b8b6b0a8cf9d3210c9f40c45c8d7e00341f33fc81768d51f487914d2"
+SHARES = (0.31, 0.18, 0.18, 0.14, 0.12, 0.07)
+MODELS = (  # dollars per task, and the probability of solving a task of each of six classes: fitted to those outcomes
+    (0.028, (0.85, 0.94, 0.01, 0.69, 0.26, 0.44)),
+    (0.035, (0.91, 0.99, 0.00, 0.59, 0.14, 0.54)),
+    (0.038, (0.51, 0.80, 0.00, 0.16, 0.04, 0.38)),
+    (0.057, (0.29, 0.77, 0.01, 0.11, 0.07, 0.18)),
+    (0.068, (0.04, 0.44, 0.01, 0.01, 0.03, 0.01)),
+    (0.097, (0.86, 0.95, 0.01, 0.42, 0.08, 0.64)),
+    (0.210, (0.70, 0.94, 0.00, 0.23, 0.09, 0.35)),
+    (0.238, (0.85, 0.92, 0.02, 0.54, 0.16, 0.53)),
+    (0.248, (0.83, 0.96, 0.02, 0.53, 0.18, 0.33)),
+    (0.280, (0.95, 0.99, 0.00, 0.77, 0.26, 0.47)),
+    (0.288, (0.80, 0.97, 0.00, 0.58, 0.10, 0.33)),
+    (0.297, (0.85, 0.98, 0.00, 0.41, 0.10, 0.49)),
+    (0.306, (0.94, 0.99, 0.01, 0.87, 0.25, 0.44)),
+    (0.314, (0.18, 0.75, 0.00, 0.08, 0.09, 0.08)),
+    (0.334, (0.88, 0.95, 0.00, 0.64, 0.20, 0.37)),
+    (0.355, (0.21, 0.19, 0.00, 0.06, 0.03, 0.05)),
+    (0.371, (0.96, 0.99, 0.00, 0.68, 0.23, 0.61)),
+    (0.428, (0.92, 0.96, 0.04, 0.59, 0.18, 0.53)),
+    (0.460, (0.98, 0.99, 0.05, 0.96, 0.46, 0.70)),
+    (0.532, (0.71, 0.77, 0.00, 0.35, 0.05, 0.39)),
+    (0.558, (0.96, 0.99, 0.02, 0.90, 0.42, 0.54)),
+    (0.589, (0.97, 0.99, 0.00, 0.77, 0.29, 0.45)),
+    (0.676, (0.80, 0.87, 0.02, 0.59, 0.15, 0.43)),
+    (0.721, (0.99, 1.00, 0.08, 0.93, 0.48, 0.60)),
+    (1.131, (0.98, 0.99, 0.00, 0.82, 0.28, 0.54)),
+)
+BUDGETS = (0.04, 0.07, 0.15, 0.35, 0.7)
+
+
+def recorded(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Which model solved which issue, and at what cost: (issues, models) each."""
+    boards = {board["name"]: board["results"] for board in json.loads(path.read_text())["leaderboards"]}
+    models = [model["per_instance_details"] for model in boards["bash-only"] if model.get("per_instance_details")]
+    issues = sorted(set.intersection(*map(set, models)))
+    parts = ([[model[issue][key] for model in models] for issue in issues] for key in ("resolved", "cost"))
+    solved, cost = (np.array(part, float) for part in parts)
+    return solved, cost
+
+
+def simulated(seed: int = 0, tasks: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """The same from six classes of tasks, with costs that vary as much as those of the recorded runs."""
+    rng, spread = np.random.default_rng(seed), 0.94
+    kind = rng.choice(len(SHARES), tasks, p=SHARES)
+    mean, p = np.array([cost for cost, _ in MODELS]), np.array([rates for _, rates in MODELS])
+    cost = mean * np.exp(rng.normal(-(spread**2) / 2, spread, (tasks, len(MODELS))))
+    return (rng.random(cost.shape) < p.T[kind]).astype(float), cost
+
+
+def run(solved: np.ndarray, cost: np.ndarray, budget: float, seed: int, policy: str = "set") -> tuple[float, float]:
+    """One pass over the tasks in random order, from nothing: the share that was solved, and dollars per task."""
+    price = cost.mean(axis=0)  # the price list: what a model costs on average is known
+    models = np.flatnonzero(price <= budget)
+    actions = sa.Subsets(1) if policy == "one" else sa.Knapsack(price[models], budget)
+    problem = sa.Problem(n_arms=len(models), n_items=1, reward=sa.Coverage(), actions=actions)
+    agent = sa.Agent(problem, sa.uniform() if policy == "uniform" else None, seed=seed)
+    wins = dollars = 0.0
+    for task in np.random.default_rng(seed).permutation(len(solved)):
+        decision = agent.ask()
+        chosen = models[decision.action]
+        agent.tell(decision, solved[task, chosen][:, None])  # what each model did
+        wins += solved[task, chosen].max()
+        dollars += cost[task, chosen].sum()
+    return wins / len(solved), dollars / len(solved)
+
+
+def compare(solved: np.ndarray, cost: np.ndarray, orders: int) -> dict[str, list[tuple[float, float]]]:
+    """For sets, single models and random sets: the mean solved share and dollars at every budget."""
+    ways = {"superarm: sets": "set", "bandit on single models": "one", "random sets": "uniform"}
+    return {
+        name: [tuple(np.mean([run(solved, cost, b, s, way) for s in range(orders)], axis=0)) for b in BUDGETS]
+        for name, way in ways.items()
+    }
+
+
+def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: np.ndarray, path: Path) -> None:
+    """Dollars per task against solved tasks."""
+    figure = new_figure(figsize=(6.5, 4.0))
+    axes = figure.add_subplot()
+    axes.plot(
+        cost.mean(0), 100 * solved.mean(0), "o", color="#999999", markersize=4, label="each model alone, in hindsight"
+    )
+    for (name, points), style in zip(found.items(), ("o-", "s--", "^:"), strict=True):
+        share, dollars = np.array(points).T
+        axes.plot(dollars, 100 * share, style, label=name, linewidth=1.8)
+    axes.set_xscale("log")
+    axes.set_xticks([0.03, 0.1, 0.3, 1.0], ["$0.03", "$0.10", "$0.30", "$1.00"])
+    axes.set_xlabel("dollars per task")
+    axes.set_ylabel("tasks solved, %")
+    axes.set_ylim(0, 100)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left", ncol=2, fontsize=9)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fetch", action="store_true", help="download the recorded outcomes (CC BY-NC 4.0)")
+    parser.add_argument("--orders", type=int, default=10, help="random orders of the tasks")
+    given = parser.parse_args()
+    path = fetch("coding-models", SHA256) if given.fetch else cache_directory() / "coding-models.json"
+    solved, cost = recorded(path) if path.exists() else simulated()
+    print("recorded outcomes" if path.exists() else "simulated tasks (--fetch downloads recorded ones)")
+    found = compare(solved, cost, given.orders)
+    print(f"{'budget':>8}  " + "  ".join(f"{name:>26}" for name in found))
+    for n, budget in enumerate(BUDGETS):
+        cells = (f"{100 * points[n][0]:.1f} % at ${points[n][1]:.3f}" for points in found.values())
+        print(f"{'$' + format(budget, '.2f'):>8}  " + "  ".join(f"{cell:>26}" for cell in cells))
+    best = int(solved.mean(0).argmax())
+    print(f"best model in hindsight: {100 * solved[:, best].mean():.1f} % at ${cost[:, best].mean():.3f}")
+    draw(found, solved, cost, Path("llm-portfolio.png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The example programs: what they print, and the endpoint against a local stand-in."""
+
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+import llm_portfolio  # noqa: E402
+import shelf  # noqa: E402
+
+
+def test_recorded_outcomes_are_read_as_they_are_published(tmp_path):
+    details = [{"b": {"resolved": n == 0, "cost": 0.5}, "a": {"resolved": True, "cost": 0.25 * n}} for n in range(2)]
+    boards = [
+        {"name": "Verified", "results": []},
+        {"name": "bash-only", "results": [{"per_instance_details": one} for one in details] + [{"name": "no details"}]},
+    ]
+    (tmp_path / "file.json").write_text(json.dumps({"leaderboards": boards}))
+    solved, cost = llm_portfolio.recorded(tmp_path / "file.json")
+    assert solved.tolist() == [[1, 1], [1, 0]]
+    assert cost.tolist() == [[0, 0.25], [0.5, 0.5]]
+
+
+def test_simulated_tasks_have_the_shares_and_prices_of_their_classes():
+    solved, cost = llm_portfolio.simulated(tasks=20_000)
+    expected = np.array([np.dot(llm_portfolio.SHARES, rates) for _, rates in llm_portfolio.MODELS])
+    assert np.abs(solved.mean(0) - expected).max() < 0.015  # 4 standard errors of a share
+    assert np.allclose(cost.mean(0), [price for price, _ in llm_portfolio.MODELS], rtol=0.06)
+
+
+def test_a_set_solves_more_than_one_model_within_the_budget():
+    solved, cost = llm_portfolio.simulated()
+    share, dollars = np.mean([llm_portfolio.run(solved, cost, 0.07, seed) for seed in range(3)], axis=0)
+    one, _ = np.mean([llm_portfolio.run(solved, cost, 0.07, seed, "one") for seed in range(3)], axis=0)
+    assert share > one + 0.08
+    assert dollars < 0.075
+
+
+class StandIn(http.server.BaseHTTPRequestHandler):
+    """Model "good" knows the answer, "bad" does not, and "down" fails."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if asked["model"] == "down":
+            self.send_error(500)
+            return
+        text = "it is 42" if asked["model"] == "good" else "no idea"
+        body = json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def endpoint():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), StandIn) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_an_endpoint_is_asked_and_the_good_model_is_found(endpoint):
+    prompts = "".join(json.dumps({"prompt": "6 x 7?", "expect": "42"}) + "\n" for _ in range(40))
+    words = [
+        sys.executable,
+        EXAMPLES / "llm_endpoint.py",
+        endpoint,
+        "bad=0.02",
+        "good=0.03",
+        "down=0.02",
+        "--budget",
+        "0.03",
+    ]
+    done = subprocess.run(words, input=prompts, capture_output=True, text=True, timeout=60, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[-11:-1] == ["good: solved"] * 10
+    assert int(lines[-1].split()[0]) >= 30
+
+
+def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkeypatch):
+    monkeypatch.setattr(shelf, "SHELVES", 10_000)
+    found = shelf.shelves(shelf.simulated())
+    (top_claim, top), (claim, real) = found["top sellers"], found["learnt items"]
+    assert real > top + 0.04
+    assert abs(claim - real) < 0.06 < top_claim - top
+
+
+def test_mmr_prefers_other_genres():
+    rates, genres = (
+        np.array([0.5, 0.49, 0.3, 0.1, 0.1, 0.1]),
+        np.array([[1, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]], bool),
+    )
+    assert shelf.mmr(rates, genres)[:2] == [0, 2]
+
+
+def test_movielens_is_read_as_recbole_ships_it(tmp_path):
+    (tmp_path / "ml-100k.inter").write_text("head\n1\t10\t5\t0\n1\t20\t2\t0\n2\t20\t4\t0\n3\t10\t1\t0\n")
+    (tmp_path / "ml-100k.item").write_text("head\n10\tAlien\t1979\tHorror Sci-Fi\n20\tHeat\t1995\tAction\n")
+    people = shelf.read_movielens_100k(tmp_path, 2)
+    assert people.films == ("Alien", "Heat")
+    assert people.liked.tolist() == [[1, 0], [0, 1]]
+    assert people.genre_names == ("Action", "Horror", "Sci-Fi")
+    assert people.genres.tolist() == [[False, True, True], [True, False, False]]
