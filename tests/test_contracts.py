@@ -71,7 +71,7 @@ ON_A_PROBLEM = [
     (oracles.Modular(), lambda one: testing.check_oracle(one, lambda rng: LINEAR)),
     *(
         (oracle, lambda one: testing.check_oracle(one, lambda rng: Problem(6, 1, rewards.Coverage(), Subsets(3))))
-        for oracle in (oracles.TopArms(), oracles.Reversed())
+        for oracle in (oracles.TopArms(), oracles.Reversed(), oracles.Ladder([0.1] * 6))
     ),
     *(
         (oracle, lambda one: testing.check_oracle(one, lambda rng: bag(rng, rewards.Linear())))
@@ -84,6 +84,7 @@ ON_A_PROBLEM = [
     (policies.escb(), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ols_ucb_c(0.5), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
+    (environments.CostlyCascade(P[:, 0], [0.1, 0.2, 0, 1]), lambda one: testing.check_environment(one, LADDER)),
     (environments.Switching([P, P[:, ::-1]], [1, 5000]), lambda one: testing.check_environment(one, FOUR)),
     (environments.Cohorts(P[:, [0, 1, 2, 0]], [0, 1, 3, 4]), lambda one: testing.check_environment(one, FOUR)),
     (environments.FreeSamples(environments.Bernoulli(P)), lambda one: testing.check_environment(one, FOUR)),
@@ -93,6 +94,7 @@ ON_A_PROBLEM = [
     ),
 ]
 FOUR = Problem(4, 3, rewards.Coverage(), Subsets(1))
+LADDER = Problem(4, 2, rewards.Coverage(), Subsets(1))
 VALUES = [
     *(CONTEXT, CONTEXT.features, context.models.Linear(shared=True), context.models.Logistic(prior_mean=0.1)),
     *(context.models.Segments(by=["country"]), contextual.SegmentPolicy(policies.kl_ucb()), contextual.vac2_ucb()),

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import superarm as sa
-from superarm.environments import Bernoulli, Cascade, ConjunctiveCascade, DependentClick, PositionBased
+from superarm.environments import Bernoulli, Cascade, ConjunctiveCascade, CostlyCascade, DependentClick, PositionBased
 from superarm.simulation.regret import target
 
 P = np.array([[0.2, 0.5, 0.9], [0.5, 0.1, 0.3], [0.7, 0.4, 0.0], [0.3, 0.8, 1.0]])
@@ -96,3 +96,52 @@ def test_chances_of_places_must_fall():
         DependentClick(P, [0.1, 0.2])
     with pytest.raises(sa.InvalidArgument, match="examine"):
         PositionBased(P, [])
+
+
+def net_worth(p, costs, listed):
+    """What a ladder is worth, told step by step."""
+    worth, reached = 0.0, 1.0
+    for arm in listed:
+        worth += reached * (p[arm] - costs[arm])
+        reached *= 1.0 - p[arm]
+    return worth
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_a_ladder_is_the_best_list_of_all(k):
+    rng = np.random.default_rng(k)
+    problem = sa.Problem(5, 1, sa.Coverage(), sa.Subsets(k))
+    for _ in range(30):
+        p, costs = rng.uniform(0, 1, 5), rng.uniform(0, 0.8, 5)
+        lists = [order for n in range(1, k + 1) for order in itertools.permutations(range(5), n)]
+        most = max(net_worth(p, costs, listed) for listed in lists)
+        found = sa.oracles.solve(problem, p[:, None], sa.oracles.Ladder(costs))
+        assert net_worth(p, costs, found) == pytest.approx(most)
+        environment = CostlyCascade(p, costs)
+        assert environment.best(problem)[0] == pytest.approx(most)
+        assert environment.expected(problem, found[None], 1)[0] == pytest.approx(most)
+
+
+@pytest.mark.parametrize("learnt", [False, True])
+def test_ladders_are_learnt_with_costs_that_are_known_or_not(learnt):
+    p, costs = np.array([0.5, 0.6, 0.7, 0.2]), np.array([0.05, 0.3, 0.2, 0.15])
+    problem = sa.Problem(4, 1 + learnt, sa.Coverage(), sa.Subsets(3))
+    instance = sa.Instance(problem, CostlyCascade(p, costs, scale=0.5))
+    policies = {"ladder": sa.policies.ladder(None if learnt else costs, scale=0.5), "uniform": sa.uniform()}
+    results = sa.simulate(instance, policies, 4000, 5, progress=False, rounds=[2000, 4000])
+    assert results.target == "optimal"
+    early, late = results.regret["ladder"].mean(0)
+    assert late - early < 0.1 * (results.regret["uniform"].mean(0)[1] / 2)
+    assert early > 0.0
+
+
+def test_a_ladder_refuses_what_does_not_fit():
+    two = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2))
+    with pytest.raises(sa.InvalidArgument, match="one item"):
+        sa.Agent(two, sa.policies.ladder([0.1, 0.2, 0.3]))
+    with pytest.raises(sa.InvalidArgument, match="two items"):
+        sa.Agent(two.changed(n_items=1, weights=None, support=None), sa.policies.ladder())
+    with pytest.raises(sa.InvalidArgument, match="one per arm"):
+        sa.Agent(two.changed(n_items=1, weights=None, support=None), sa.policies.ladder([0.1]))
+    with pytest.raises(sa.InvalidArgument, match="at most 1"):
+        CostlyCascade([0.5], [2.0])

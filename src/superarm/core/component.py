@@ -118,7 +118,7 @@ def named(function: Callable[P, Made]) -> Callable[P, Made]:
         shown = {
             name: value
             for name, value in bound.arguments.items()
-            if isinstance(value, int | float) or value != signature.parameters[name].default
+            if isinstance(value, int | float) or repr(value) != repr(signature.parameters[name].default)
         }
         made.convert("written", write_call(function.__name__, shown))
         return made

@@ -9,6 +9,7 @@ from superarm.environments.bernoulli import Bernoulli, Beta, Swinging, Switching
 from superarm.environments.click_models import (
     Cascade,
     ConjunctiveCascade,
+    CostlyCascade,
     DependentClick,
     FreeSamples,
     PositionBased,
@@ -28,6 +29,7 @@ __all__ = [
     "ConjunctiveCascade",
     "ContextTable",
     "Copula",
+    "CostlyCascade",
     "DependentClick",
     "Environment",
     "FreeSamples",

@@ -13,6 +13,7 @@ from superarm.core.arrays import Bools, Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments.base import Answer, Environment
 from superarm.environments.bernoulli import WithMeans, flip_coins
+from superarm.oracles import Ladder, solve
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -49,6 +50,59 @@ class Cascade(WithMeans):
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         return Answer(x, _seen_until(problem, action, x == self.end))
+
+
+class CostlyCascade(Cascade):
+    r"""A ladder: arms are tried from the top until one succeeds, and every arm that is tried costs something.
+
+    The expected reward of a list is what it is worth net of costs, :math:`\sum_n (p_{a_n} - c_{a_n}) \prod_{m<n} (1 -
+    p_{a_m})`, where a success is worth 1: [ZhouEtAl2018]_. With two items the outcome of the second is the share of
+    ``scale`` that a try did not cost: 1 or 0, with mean 1 - cost / scale.
+
+    Parameters
+    ----------
+    p
+        The probability of success of each arm, (n_arms,).
+    costs
+        What a try costs on average, (n_arms,), in units of what a success is worth.
+    scale
+        The largest cost of a try, for problems with two items, which learn costs.
+    """
+
+    p: Any
+    costs: Any
+    scale: float = 1.0
+    own_reward = True
+
+    def check(self) -> None:
+        p, costs = floats(self.p, "p", low=0.0, high=1.0).reshape(-1), floats(self.costs, "costs", low=0.0, high=np.inf)
+        if costs.shape != p.shape or (costs > self.scale).any():
+            raise InvalidArgument("costs", f"shape {costs.shape}", f"give {len(p)} numbers of at most {self.scale:g}")
+        self.convert("p", p)
+        self.convert("costs", costs)
+
+    def validate(self, problem: "Problem") -> None:
+        if problem.n_items not in (1, 2) or problem.n_arms != len(self.p):
+            raise InvalidArgument("environment", "it has one cost per arm", "give a problem with one or two items")
+
+    def means(self, problem: "Problem", t: int) -> Floats:
+        return np.stack([self.p, 1.0 - self.costs / self.scale])[None, : problem.n_items].copy()
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        x = flip_coins(problem, self.means(problem, t), action, t, keys)
+        ends = np.repeat(x[:, :, :1] == self.end, problem.n_items, 2)
+        return Answer(x, _seen_until(problem, action, ends))
+
+    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+        there = action >= 0
+        p = np.where(there, self.p[action], 0.0)
+        reached = np.cumprod(np.concatenate([np.ones((len(p), 1)), 1.0 - p[:, :-1]], 1), axis=1)
+        return np.asarray((reached * (p - np.where(there, self.costs[action], 0.0))).sum(1))
+
+    def best(self, problem: "Problem") -> tuple[float, float] | None:
+        single = problem.changed(n_items=1, weights=None, support=None)
+        worth = float(self.expected(problem, solve(single, self.p[:, None], Ladder(self.costs))[None], 1)[0])
+        return worth, worth
 
 
 class ConjunctiveCascade(Cascade):

@@ -11,7 +11,7 @@ from superarm.oracles.default import Default
 from superarm.oracles.exchanges import ContinuousGreedy, LocalSearch
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.greedy import Greedy, StochasticGreedy
-from superarm.oracles.heaviest import Linearised, Modular, Reversed, TopArms
+from superarm.oracles.heaviest import Ladder, Linearised, Modular, Reversed, TopArms
 
 __all__ = [
     "Certificate",
@@ -23,6 +23,7 @@ __all__ = [
     "Guarantee",
     "KnapsackScheme",
     "KnapsackTable",
+    "Ladder",
     "Linearised",
     "LocalSearch",
     "Modular",

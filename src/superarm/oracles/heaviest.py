@@ -1,9 +1,12 @@
 """Oracles that ask the action set for its heaviest batch: for modular rewards, for rankings, and step by step."""
 
+from typing import Any
+
 import numpy as np
 
 from superarm.actions.base import pack
-from superarm.core.arrays import Floats, Ints, count
+from superarm.core.arrays import Bools, Floats, Ints, count, floats
+from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import View
@@ -95,6 +98,80 @@ class Reversed(Oracle):
 
     def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
+
+
+class Ladder(Oracle):
+    r"""The list whose arms are tried from the top until one succeeds, and each of which costs something: net worth.
+
+    .. math:: A \in \arg\max_{A} \sum_n (q_{a_n} - c_{a_n}) \prod_{m < n} (1 - q_{a_m})
+
+    The best order of any set of arms is that of q / c, so that the best list follows from one pass over the arms in
+    that order; it has at least one arm, also if none is worth its cost. Without a limit on the length it has the arms
+    with q > c, [ZhouEtAl2018]_ (Theorem 1). It is exact for net worth, and guarantees nothing for the reward of the
+    problem, which knows no costs.
+
+    Parameters
+    ----------
+    costs
+        What it costs to try each arm, (n_arms,), in units of what a success is worth. Without them, costs are learnt:
+        the problem has a second item, whose outcome is the share of ``scale`` that a try did *not* cost.
+    scale
+        The largest cost, where costs are learnt.
+
+    Examples
+    --------
+    >>> from superarm import oracles, rewards
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
+    >>> oracles.solve(problem, [[0.8], [0.5], [0.6]], Ladder([0.5, 0.1, 0.2]))  # the cheap one first
+    array([1, 2])
+    """
+
+    costs: Any = None
+    scale: float = 1.0
+
+    def check(self) -> None:
+        self.require("scale", 0.0 < self.scale < np.inf, "give a finite number > 0")
+        if self.costs is not None:
+            self.convert("costs", floats(self.costs, "costs", low=0.0, high=np.inf))
+
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        p = np.clip(np.broadcast_to(q[:, 0], view.counts.shape), 0.0, 1.0)
+        costs = self.scale * (1.0 - q[:, 1]) if self.costs is None else self.costs
+        return np.array(
+            [
+                self._climb(*row, problem.k)
+                for row in zip(p, np.broadcast_to(costs, p.shape), np.broadcast_to(view.eligible, p.shape), strict=True)
+            ]
+        )
+
+    def _climb(self, p: Floats, costs: Floats, eligible: Bools, k: int) -> Ints:
+        """The best list of one replication, padded with -1."""
+        order = [j for j in np.argsort(-p / np.maximum(costs, 1e-12), kind="stable").tolist() if eligible[j]]
+        worth, taken = np.zeros((len(order) + 1, k + 1)), np.zeros((len(order), k + 1), bool)
+        for n in range(len(order) - 1, -1, -1):
+            j = order[n]
+            trying = p[j] - costs[j] + (1.0 - p[j]) * worth[n + 1, :-1]
+            taken[n, 1:] = trying > worth[n + 1, 1:]
+            worth[n, 1:] = np.maximum(trying, worth[n + 1, 1:])
+        batch, room = [], k
+        for n, j in enumerate(order):
+            if taken[n, room]:
+                batch.append(j)
+                room -= 1
+        if not batch and order:
+            batch = [max(order, key=lambda j: p[j] - costs[j])]
+        return np.array([*batch, *[-1] * (k - len(batch))], np.int64)
+
+    def validate(self, problem: Problem) -> None:
+        items, given = (
+            (1, "one item") if self.costs is not None else (2, "two items, success and saving, to learn costs")
+        )
+        right = problem.n_items == items and isinstance(problem.support, Dense) and problem.actions.uniform
+        self.needs(right, f"{given}, and Subsets(k)", "give Ladder(costs) with one item, or Ladder() with two")
+        if self.costs is not None and self.costs.shape != (problem.n_arms,):
+            raise InvalidArgument("costs", f"shape {self.costs.shape}", f"give {problem.n_arms}, one per arm")
 
 
 class Linearised(Oracle):

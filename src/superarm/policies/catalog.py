@@ -3,6 +3,8 @@
 The argument ``oracle`` is the algorithm that finds a batch for the scores; by default the one that suits the problem.
 """
 
+from typing import Any
+
 from superarm.core.component import named
 from superarm.indices import (
     KL,
@@ -16,7 +18,7 @@ from superarm.indices import (
     KLMoss,
     Mean,
 )
-from superarm.oracles import Default, Oracle, TopArms
+from superarm.oracles import Default, Ladder, Oracle, TopArms
 from superarm.policies.batch import escb, escb_delta, least_played
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
@@ -46,6 +48,7 @@ __all__ = [
     "gaussian_cts",
     "kl_moss",
     "kl_ucb",
+    "ladder",
     "least_played",
     "ols_ucb_c",
     "pooled_thompson",
@@ -250,6 +253,20 @@ def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> I
     TopArms()
     """
     return IndexPolicy(KL(rho, c), oracle)
+
+
+@named
+def ladder(costs: Any = None, scale: float = 1.0, rho: float = 1.0, c: float = 3.0) -> IndexPolicy:
+    r"""Arms that are tried from the top until one succeeds, each at a cost: the cheap and promising ones first.
+
+    CC-UCB of [ZhouEtAl2018]_ with KL indices: the list of the largest net worth at the optimistic values. ``costs`` are
+    what it costs to try each arm, in units of what a success is worth; without them they are learnt, as a second item
+    (:class:`superarm.oracles.Ladder`).
+
+    >>> ladder([0.1, 0.5]).oracle
+    Ladder(costs=[0.1, 0.5], scale=1)
+    """
+    return IndexPolicy(KL(rho, c), Ladder(costs, scale))
 
 
 @named
