@@ -16,6 +16,7 @@ from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.environments import Answer, Environment
 from superarm.indices import Index
+from superarm.items.agent import KLMossWithPrior
 from superarm.oracles import Default, Greedy, Oracle
 from superarm.policies import IndexPolicy, Policy, policy
 from superarm.policies.directional import Covariance
@@ -63,7 +64,7 @@ GOOD = [
     *(environments.Bernoulli(P), environments.Comonotone(P), environments.CommonShock(P, 0.3), environments.Beta(P)),
     *(environments.Copula(P, 0.2, 0.2), environments.Swinging(P, P[::-1], 9.0), environments.Cascade(P)),
     *(environments.ConjunctiveCascade(P), environments.DependentClick(P, [0.9, 0.4])),
-    environments.PositionBased(P, [0.9, 0.4]),
+    *(environments.PositionBased(P, [0.9, 0.4]), KLMossWithPrior(10.0, 3)),
     environments.Blocks(P, np.tile([1, -1, 0], (4, 1)), shock=[0.5] * 4),
 ]
 LINEAR = Problem(5, 3, rewards.Linear(), Subsets(2))

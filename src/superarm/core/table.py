@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     """A number with its standard error, NaN if there is none; ``best`` if no other number is known to be better.
 
     >>> str(Measured(231.87, 8.2)), str(Measured(0.0312, 0.0019)), str(Measured(1234567.0, 2345.0))
-    ('232 ± 8', '0.031 ± 0.002', '1235000 ± 2000')
+    ('232 ± 8', '0.0312 ± 0.0019', '1235000 ± 2000')
     """
 
     value: float

@@ -41,7 +41,7 @@ class KLMossWithPrior(KLMoss):
         return np.maximum(0.0, log(t * share / self.k / seen)) / pulls
 
 
-class Told(NamedTuple):
+class Answered(NamedTuple):
     """A decision with its answers: round, arms, what was answered, the unit, and the shares of the classes."""
 
     t: int
@@ -104,7 +104,7 @@ class ItemAgent:
         self.version, self.due, self.t = 0, self.first, 0
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._pending: dict[str, tuple[Decision, str | None]] = {}
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, Answered] = {}
         self._names = arms
         nothing = np.zeros(0, np.int64)
         self._settle(learn_rows(Rows.of(nothing, nothing, np.zeros(0), count(n_arms, "n_arms", 1)), (1,)))
@@ -128,7 +128,7 @@ class ItemAgent:
         share[np.argmax(share)] += 1.0 - share.sum()
         return np.asarray(share)
 
-    def _record(self, told: Told, sign: float) -> None:
+    def _record(self, told: Answered, sign: float) -> None:
         feedback = Feedback(told.t, told.arms[None], told.answers[None, :, None], share=told.share[None])
         self.learner.apply(feedback, self._rounding, sign)
 
@@ -186,7 +186,7 @@ class ItemAgent:
             raise InvalidArgument("answers", f"shape {values.shape}", remedy)
         del self._pending[name]
         self.learner.unpend(made.action)
-        self._told[name] = Told(made.t, made.action, values, unit, self._share(made.action, values))
+        self._told[name] = Answered(made.t, made.action, values, unit, self._share(made.action, values))
         self._record(self._told[name], 1.0)
         if len(self._told) >= self.due:
             self.refit()
@@ -270,7 +270,7 @@ class ItemAgent:
             for name, t, own, answers, unit, share in state["told"]
         ]
         made._told = {
-            name: Told(t, own, answers, unit, np.array(share) / GRID) for name, t, own, answers, unit, share in told
+            name: Answered(t, own, answers, unit, np.array(share) / GRID) for name, t, own, answers, unit, share in told
         }
         made._pending = {
             name: (Decision(name, t, np.array(action), tuple(arms[j] for j in action)), unit)

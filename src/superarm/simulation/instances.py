@@ -55,7 +55,7 @@ class Instance(Component):
 
 
 @dataclass(frozen=True, repr=False)
-class Family:
+class InstanceFamily:
     """Instances of one generator that differ in their seed: the first has ``seed``, the next one ``seed + 1``.
 
     Made by :func:`family`. ``family[0]`` is an instance, ``len(family)`` the number of draws.
@@ -86,7 +86,7 @@ class Family:
         return f"family({self.generator.__name__}, {given}draws={self.draws}, seed={self.seed})"
 
 
-def family(generator: Callable[..., Instance], draws: int = 50, seed: int = 0, **parameters: Any) -> Family:
+def family(generator: Callable[..., Instance], draws: int = 50, seed: int = 0, **parameters: Any) -> InstanceFamily:
     """Random instances that ``generator`` makes with ``parameters`` and a seed of its own for each draw.
 
     :func:`superarm.simulate` plays policies on all of them: means are over instances, and so are their intervals. If
@@ -116,7 +116,7 @@ def family(generator: Callable[..., Instance], draws: int = 50, seed: int = 0, *
     except TypeError as error:
         remedy = "give the parameters of a generator that has a seed"
         raise InvalidArgument("generator", f"{generator.__name__}: {error}", remedy) from None
-    return Family(generator, parameters, count(draws, "draws", 1), seed)
+    return InstanceFamily(generator, parameters, count(draws, "draws", 1), seed)
 
 
 def random_coverage(

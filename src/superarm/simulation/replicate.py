@@ -12,7 +12,7 @@ from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.errors import InvalidArgument
 from superarm.policies import Policy
-from superarm.simulation.instances import Family, Instance
+from superarm.simulation.instances import Instance, InstanceFamily
 from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Choice, Target, average, default_kind, regret
 from superarm.simulation.regret import target as regret_target
@@ -56,7 +56,7 @@ def checkpoints(horizon: int, n: int = 200) -> Ints:
 
 
 def simulate(
-    instance: Instance | Family,
+    instance: Instance | InstanceFamily,
     policies: Mapping[str, Policy],
     horizon: int,
     replications: int | None = None,
@@ -103,10 +103,10 @@ def simulate(
     True
     """
     given: Any = instance
-    if not isinstance(given, Instance | Family):
+    if not isinstance(given, Instance | InstanceFamily):
         remedy = "give Instance(problem, environment), or one of superarm.instances"
         raise InvalidArgument("instance", f"{instance!r} is not an instance", remedy)
-    draws = list(instance) if isinstance(instance, Family) else [instance]
+    draws = list(instance) if isinstance(instance, InstanceFamily) else [instance]
     horizon = count(without_fraction(horizon), "horizon", 1)
     each = 20 if isinstance(instance, Instance) else 1
     each = each if replications is None else count(without_fraction(replications), "replications", 1)
@@ -135,7 +135,7 @@ def simulate(
             )
 
         found = _on_threads(play_part, parts, threads, stop)
-    return _collect(found, at, targets, each if isinstance(instance, Family) else 0, len(children))
+    return _collect(found, at, targets, each if isinstance(instance, InstanceFamily) else 0, len(children))
 
 
 def _targets(

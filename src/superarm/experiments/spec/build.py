@@ -13,7 +13,7 @@ from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.policies import Policy
-from superarm.simulation.instances import Family, Instance
+from superarm.simulation.instances import Instance, InstanceFamily
 
 SWEEP = "sweep"
 DRAWS = ("draws", "replications")
@@ -211,7 +211,7 @@ def check_section(kind: str, section: Mapping[str, Any]) -> None:
     for name, entry in section.items():
         if isinstance(entry, Mapping):
             _check_table(kind, entry, (kind, name))
-        elif not isinstance(entry, Instance | Family if kind == "instances" else Policy):
+        elif not isinstance(entry, Instance | InstanceFamily if kind == "instances" else Policy):
             remedy = "give an Instance" if kind == "instances" else "give e.g. kl_ucb(), with the parentheses"
             raise InvalidSpec((kind, name), f"{entry!r} is not one of {kind}", f"{remedy}, or a table")
 
@@ -240,7 +240,7 @@ def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]
     make: Callable[[Mapping[str, Any], KeyPath], Any] = _make_instance if kind == "instances" else _make_policy
     found: list[tuple[Case, Any]] = []
     for name, entry in section.items():
-        if isinstance(entry, Family):
+        if isinstance(entry, InstanceFamily):
             found += [(Case(name, {}, draw, 1), instance) for draw, instance in enumerate(entry)]
         elif not isinstance(entry, Mapping):
             found.append((Case(name), entry))
@@ -325,7 +325,7 @@ def _build_description(description: Any, path: KeyPath) -> Any:
 
 def to_table(entry: Any) -> dict[str, Any]:
     """An instance or a policy as a table that TOML can hold."""
-    if isinstance(entry, Family):
+    if isinstance(entry, InstanceFamily):
         maker = entry.generator
         known = find_generators().get(maker.__name__) is maker
         name = maker.__name__ if known else f"{maker.__module__}:{maker.__qualname__}"
