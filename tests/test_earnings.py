@@ -194,6 +194,11 @@ def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkey
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * (len(commands.POLICIES) - 1)  # one is for shops that drift
     assert {row["held_out"] for row in rows if row["shop"] == "stars"} == {"True"}
+    with (tmp_path / "out" / "draws.csv").open() as file:
+        draws = list(csv.DictReader(file))
+    assert len(draws) == 2 * len(rows)
+    mean = np.mean([float(one["total"]) for one in draws if (one["shop"], one["policy"]) == ("stars", "cts")])
+    assert mean == pytest.approx(float(next(r["total"] for r in rows if (r["shop"], r["policy"]) == ("stars", "cts"))))
     assert (tmp_path / "out" / "earnings.png").stat().st_size > 10_000
     assert (tmp_path / "out" / "earnings.md").read_text() in done.output
     wrong = CliRunner().invoke(main, ["run", "earnings", "--shop", "nowhere"])
