@@ -148,7 +148,7 @@ def format_summary(entries: list[Entry]) -> str:
 
 def list_draws(entry: Entry) -> list[dict[str, Any]]:
     """What every draw earned, relative to the list and to the best slates."""
-    relative = {f"first_{visit}": entry.relative(visit) for visit in (FIRST, EARLY)}
+    relative: dict[str, Any] = {f"first_{visit}": entry.relative(visit) for visit in (FIRST, EARLY)}
     relative["total"] = entry.relative(int(entry.visits[-1]))
     relative |= {"share_of_best": entry.earned[:, -1] / entry.best[:, -1]}
     relative |= {"list_of_best": entry.present[:, -1] / entry.best[:, -1], "ahead_after": entry.ahead}
