@@ -350,6 +350,23 @@ def test_clicks_need_a_decision_about_one_item_and_arms_of_its_batch():
         agent.tell(decision, clicks=[other])
 
 
+def test_amounts_are_outcomes_on_a_declared_or_learnt_scale():
+    rng = np.random.default_rng(3)
+    amounts = np.concatenate([np.zeros(500), rng.lognormal(3.0, 1.0, 5000)])
+    scale = sa.agent.Scale.learn(amounts, share=0.02)
+    assert scale.limit == np.sort(amounts)[-101]
+    assert (amounts > scale.limit).sum() == 100
+    np.testing.assert_allclose(scale.amount(scale.outcome(amounts)), np.minimum(amounts, scale.limit), rtol=1e-15)
+    agent = sa.Agent(sa.Problem(2, 1, sa.Linear(), sa.Subsets(1)), sa.kl_ucb(), seed=1, silence=0.0)
+    agent.tell(agent.ask(), clicks={0: sa.agent.Scale(200.0).outcome(50.0)})
+    assert agent.tally.total[0, 0, 0] == 0.25
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(sa.InvalidArgument, match="limit"):
+            sa.agent.Scale(wrong)
+    with pytest.raises(sa.InvalidArgument, match="amounts"):
+        sa.agent.Scale.learn([0.0])
+
+
 def test_new_arms_and_items_keep_the_prior():
     agent = sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1)
     agent, _, waiting = live(agent, 60, np.random.default_rng(1))
