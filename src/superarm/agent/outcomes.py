@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
 
-_LARGEST = float(np.finfo(float).max)
-
-
 @dataclass(frozen=True)
 class Scale:
     """Money, minutes or other amounts >= 0 as outcomes in [0, 1]: an amount over ``limit``, and 1 above it.
@@ -44,13 +41,13 @@ class Scale:
     limit: float
 
     def __post_init__(self) -> None:
-        if not floats(self.limit, "limit", low=0.0, high=_LARGEST) > 0.0:
+        if not floats(self.limit, "limit", low=0.0, high=1e300) > 0.0:
             raise InvalidArgument("limit", f"{self.limit}", "give an amount > 0", "Scale")
 
     @classmethod
     def learn(cls, amounts: Any, share: float = 0.01) -> "Scale":
         """The amount that no more than a ``share`` of past amounts exceeds; amounts of 0 do not count."""
-        given = np.sort(floats(amounts, "amounts", low=0.0, high=_LARGEST).ravel())
+        given = np.sort(floats(amounts, "amounts", low=0.0, high=1e300).ravel())
         given = given[given > 0.0]
         if not given.size:
             raise InvalidArgument("amounts", "none is above 0", "give amounts of past purchases", "Scale")
@@ -58,7 +55,7 @@ class Scale:
 
     def outcome(self, amount: Any) -> Any:
         """The outcome in [0, 1] of an amount, or of each of several."""
-        shares = np.minimum(floats(amount, "amount", low=0.0, high=_LARGEST) / self.limit, 1.0)
+        shares = np.minimum(floats(amount, "amount", low=0.0, high=1e300) / self.limit, 1.0)
         return shares if shares.ndim else float(shares)
 
     def amount(self, outcome: Any) -> Any:
