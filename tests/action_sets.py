@@ -49,6 +49,26 @@ def _partition(n, rng):
     return sets.PartitionMatroid(groups, limits), _within(families)
 
 
+def _counted(n, rng):
+    """At most so many of each of two groups, at least one of the first, and k in all; places are kept for minimums."""
+    groups, k = [0, 1, *rng.integers(0, 2, n - 2).tolist()], int(rng.integers(3, 5))
+    most, least = int(rng.integers(1, 3)), {0: 1, 1: int(rng.integers(0, 2))}
+    limits, minimums = {0: most}, {g: number for g, number in least.items() if number}
+
+    def may_play(batch):
+        numbers = [sum(groups[j] == g for j in batch) for g in (0, 1)]
+        lacking = sum(max(0, least[g] - numbers[g]) for g in (0, 1))
+        return numbers[0] <= most and len(batch) + lacking <= k
+
+    return sets.PartitionMatroid(groups, limits, k, minimums), may_play
+
+
+def _rules(n, rng):
+    """A rule by groups, one by families, and at most k arms."""
+    (one, first), (two, second), (three, third) = _partition(n, rng), _laminar(n, rng), _subsets(n, rng)
+    return sets.Intersection([one, two, three]), lambda batch: first(batch) and second(batch) and third(batch)
+
+
 def _laminar(n, rng):
     cut = int(rng.integers(1, n))
     families = [(range(cut), int(rng.integers(1, 3))), (range(min(n, cut + 2)), int(rng.integers(1, 4)))]
@@ -126,6 +146,8 @@ KINDS = {
     "subsets": _subsets,
     "explicit": _explicit,
     "partition": _partition,
+    "counted": _counted,
+    "rules": _rules,
     "laminar": _laminar,
     "graphic": _graphic,
     "trees": _trees,

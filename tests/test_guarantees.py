@@ -19,11 +19,15 @@ def _ladder(steps):
 
 
 PARTITION = sa.actions.PartitionMatroid((MANY % 6).tolist(), [1] * 6)
+CROSSING = sa.actions.Intersection([PARTITION, sa.actions.PartitionMatroid((MANY // 12).tolist(), [2] * 5)])
 TABLE = [
     (sa.Linear(), sa.Subsets(5), 60, "Modular", 1.0),
     (sa.Linear(), PARTITION, 60, "Modular", 1.0),
     (sa.Linear(), sa.actions.Matching(10, 10, GRID), 100, "Modular", 1.0),
     (sa.Linear(), _ladder(20), 40, "Modular", 1.0),
+    (sa.Linear(), CROSSING, 60, "Greedy", 0.5),
+    (sa.Linear(), sa.actions.Intersection([PARTITION, sa.Subsets(4)]), 60, "Modular", 1.0),
+    (sa.Coverage(), CROSSING, 60, "Greedy", 1 / 3),
     (sa.Linear(), sa.Knapsack(1 + MANY % 7, 20), 60, "KnapsackTable", 1.0),
     (sa.Linear(), sa.Knapsack(1 + np.sqrt(MANY), 20), 60, "KnapsackScheme", 0.95),
     (sa.Linear(), sa.actions.Explicit([[j] for j in MANY]), 60, "Exhaustive", 1.0),

@@ -310,6 +310,36 @@ def test_silence_counts_at_once_and_what_is_told_replaces_it():
     np.testing.assert_array_equal(silent.tally.pulls, told.tally.pulls)
 
 
+def views_with_a_bad_product(policy, late, seed):
+    """Of 200 views after a product with the worst rate was added, how many show it; clicks alone are told if late."""
+    rng, names = np.random.default_rng(seed), [f"p{j}" for j in range(21)]
+    rates = np.append(rng.uniform(0.03, 0.15, 20), 0.005)
+    problem = sa.Problem(20, 1, sa.Linear(), sa.Subsets(4))
+    agent = sa.Agent(problem, policy, seed=seed, arms=names[:20], silence=0.0 if late else None)
+    waiting, shown = {}, 0
+    for view in range(700):
+        if view == 500:
+            agent.add_arms(names[20:])
+        decision = agent.ask()
+        outcome = rng.random(4) < rates[decision.action]
+        shown += 20 in decision.action
+        if not late:
+            agent.tell(decision, outcome[:, None])
+        elif outcome.any():
+            clicks = [arm for arm, clicked in zip(decision.arms, outcome, strict=True) if clicked]
+            waiting.setdefault(view + late, []).append((decision, clicks))
+        for one, clicks in waiting.pop(view, ()):
+            agent.tell(one, clicks=clicks)
+    return shown
+
+
+@pytest.mark.parametrize("policy", [sa.kl_moss(), pooled_thompson()], ids=["kl_moss", "pooled"])
+def test_a_bad_new_product_is_gone_as_fast_as_with_complete_feedback(policy):
+    late, at_once = (np.mean([views_with_a_bad_product(policy, n, seed) for seed in (1, 2)]) for n in (150, 0))
+    assert at_once < 60
+    assert late <= at_once + 15  # if zeros were as late as clicks, it would be in every view until then
+
+
 def test_clicks_need_a_decision_about_one_item_and_arms_of_its_batch():
     agent = sa.Agent(PROBLEMS["items"], seed=1)
     with pytest.raises(sa.InvalidArgument, match="about 3 items"):
@@ -318,6 +348,23 @@ def test_clicks_need_a_decision_about_one_item_and_arms_of_its_batch():
     other = next(j for j in range(9) if j not in decision.action)
     with pytest.raises(sa.InvalidArgument, match="not in the batch"):
         agent.tell(decision, clicks=[other])
+
+
+def test_amounts_are_outcomes_on_a_declared_or_learnt_scale():
+    rng = np.random.default_rng(3)
+    amounts = np.concatenate([np.zeros(500), rng.lognormal(3.0, 1.0, 5000)])
+    scale = sa.agent.Scale.learn(amounts, share=0.02)
+    assert scale.limit == np.sort(amounts)[-101]
+    assert (amounts > scale.limit).sum() == 100
+    np.testing.assert_allclose(scale.amount(scale.outcome(amounts)), np.minimum(amounts, scale.limit), rtol=1e-15)
+    agent = sa.Agent(sa.Problem(2, 1, sa.Linear(), sa.Subsets(1)), sa.kl_ucb(), seed=1, silence=0.0)
+    agent.tell(agent.ask(), clicks={0: sa.agent.Scale(200.0).outcome(50.0)})
+    assert agent.tally.total[0, 0, 0] == 0.25
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(sa.InvalidArgument, match="limit"):
+            sa.agent.Scale(wrong)
+    with pytest.raises(sa.InvalidArgument, match="amounts"):
+        sa.agent.Scale.learn([0.0])
 
 
 def test_new_arms_and_items_keep_the_prior():

@@ -7,7 +7,14 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from superarm.offline.mean_sequences import BoundedSums, Stratum, bound_strata, strata_radius
+from superarm.offline.mean_sequences import (
+    BoundedSums,
+    Stratum,
+    bound_strata,
+    normal_radius,
+    sequence_factor,
+    strata_radius,
+)
 
 
 @pytest.mark.parametrize("means", [np.full(150, 0.1), np.linspace(0.9, 0.1, 150), np.tile([0.05, 0.95], 75)])
@@ -67,6 +74,32 @@ def test_sums_of_means_over_strata_are_held_at_all_times():
                 wrong |= not low <= means @ scales <= high
         missed += wrong
     assert missed <= 30
+
+
+def missed_by(radius, seed, n=4000, runs=1000, rate=0.05):
+    """The share of runs in which the mean of clicks is farther from the truth than ``radius(deviation, t)``, ever."""
+    rng, t = np.random.default_rng(seed), np.arange(1, n + 1)
+    total = np.cumsum(rng.random((runs, n)) < rate, 1)
+    deviation = np.sqrt(total / t * (1.0 - total / t) / t)
+    return (np.abs(total / t - rate) > radius(deviation, t))[:, 200:].any(1).mean()
+
+
+def test_sequences_for_large_numbers_hold_at_all_times_and_one_look_does_not():
+    # Of 1,000 runs more than 7.2 % miss with probability below 0.001 if the rate is 5 %.
+    assert missed_by(lambda deviation, t: deviation * sequence_factor(t, 0.025, 2000), 1) <= 0.072
+    assert missed_by(lambda deviation, t: deviation * 1.96, 1) > 0.3
+
+
+def test_intervals_for_large_numbers_are_those_of_the_formulas():
+    strata = [Stratum(BoundedSums(900, 90.0, 81.0), 1.0, 0.5), Stratum(BoundedSums(100, 30.0, 21.0), 2.0, 0.5)]
+    deviation = math.sqrt(0.25 * 81.0 / 900**2 + 0.25 * 21.0 / 100**2)
+    assert normal_radius(strata, 0.025) == pytest.approx(1.959964 * deviation, rel=1e-6)
+    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / 500
+    factor = math.sqrt(2 * (1000 * rho + 1) / (1000 * rho) * math.log(math.sqrt(1000 * rho + 1) / 0.05))
+    assert normal_radius(strata, 0.025, 500) == pytest.approx(factor * deviation)
+    low, high = bound_strata(strata, 0.05, large=True, planned=500)[1:]
+    assert high - low == pytest.approx(2.0 * factor * deviation)
+    assert 1.5 < sequence_factor(1000, 0.025, 1000) / 1.96 < 1.65  # narrowest where it is planned
 
 
 @pytest.mark.parametrize(("n", "spread"), [(20, 1.0), (400, 100.0), (10**6, 10.0), (10**6, 2e5)])

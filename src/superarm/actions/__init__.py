@@ -1,11 +1,11 @@
 """Action sets: which batches may be played, as masks over all arms at once.
 
-base · subsets: any k arms · explicit: listed batches, and pinned arms · matroids: groups, families, forests, trees,
-slots · graphs: matchings and paths · knapsack: a budget
+base · subsets: any k arms · explicit: listed batches, several rules, pinned arms · matroids: groups, families, forests,
+trees, slots · graphs: matchings and paths · knapsack: a budget
 """
 
 from superarm.actions.base import Actions
-from superarm.actions.explicit import Explicit, Pinned
+from superarm.actions.explicit import Explicit, Intersection, Pinned
 from superarm.actions.graphs import Matching, Paths
 from superarm.actions.knapsack import Knapsack
 from superarm.actions.matroids import GraphicMatroid, Laminar, PartitionMatroid, Slots, SpanningTrees
@@ -15,6 +15,7 @@ __all__ = [
     "Actions",
     "Explicit",
     "GraphicMatroid",
+    "Intersection",
     "Knapsack",
     "Laminar",
     "Matching",

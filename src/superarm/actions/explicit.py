@@ -1,4 +1,4 @@
-"""Listed batches, and batches that contain given arms."""
+"""Listed batches, batches that several rules allow, and batches that contain given arms."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import Actions, joinable_after, put_pins_first
+from superarm.actions.base import Actions, count_subsets, joinable_after, put_pins_first
 from superarm.core.arrays import Bools, Floats, Ints, arms, best_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
@@ -139,6 +139,72 @@ def best_batches(table: Ints, values: Floats, view: View) -> Ints:
         values = np.where((table == arm[:, None, None]).any(2), values, -np.inf)
     row = best_arms(values, fewest)
     return put_pins_first(np.where(row[:, None] >= 0, table[row], -1), view.pinned)
+
+
+class Intersection(Actions):
+    """Batches that several rules allow at once: at most two per brand, one per category, six in all.
+
+    The rules are matroids. Greedy has alpha = 1/p for modular and 1/(p + 1) for monotone submodular rewards, where p is
+    the number of rules that are not ``Subsets``, [FisherNemhauserWolsey1978]_. A bound of the best batch is the
+    smallest of the bounds by one rule alone; certificates use it. A minimum of one rule keeps its places, which another
+    rule may leave empty.
+
+    Parameters
+    ----------
+    rules
+        Two or more matroids on the same arms, as ``PartitionMatroid``, ``Laminar``, ``Slots`` and ``Subsets``.
+
+    Examples
+    --------
+    >>> from superarm.actions import PartitionMatroid, Subsets
+    >>> brand, category = PartitionMatroid("aabb", {"a": 1, "b": 1}), PartitionMatroid("xyxy", {"x": 1, "y": 1})
+    >>> list(Intersection([brand, category]).batches(4))
+    [(0, 3), (1, 2)]
+    >>> Intersection([brand, Subsets(1)]).exchange
+    1.0
+    """
+
+    rules: Any
+
+    def check(self) -> None:
+        self.convert("rules", tuple(self.rules))
+        for rule in self.rules:
+            if not isinstance(rule, Actions) or not rule.matroid or rule.whole or rule.pins:
+                wrong, remedy = f"{rule!r} is not a matroid of parts", "give e.g. PartitionMatroid(…) and Subsets(k)"
+                raise InvalidArgument("rules", wrong, remedy, "Intersection")
+        if len(self.rules) < 2:
+            raise InvalidArgument("rules", f"{len(self.rules)} given", "give two or more", "Intersection")
+
+    matroid = property(lambda self: self.exchange == 1.0)
+
+    @property
+    def exchange(self) -> float:
+        """How many rules are not ``Subsets``; a matroid with a limit of the size is one still."""
+        return float(max(1, sum(not rule.uniform for rule in self.rules)))
+
+    def capacity(self, n_arms: int) -> int:
+        """The size of the largest batch by each rule alone: an upper bound."""
+        return min(rule.capacity(n_arms) for rule in self.rules)
+
+    def start(self, eligible: Bools) -> Any:
+        return [rule.start(eligible) for rule in self.rules]
+
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        return np.logical_and.reduce([r.joinable(one, eligible) for r, one in zip(self.rules, state, strict=True)])
+
+    def join(self, state: Any, arm: Ints) -> Any:
+        return [rule.join(one, arm) for rule, one in zip(self.rules, state, strict=True)]
+
+    def ceiling(self, worth: Floats, view: View) -> Floats:
+        bounds = [rule.ceiling(worth, view) for rule in self.rules]
+        return super().ceiling(worth, view) if self.matroid else np.minimum.reduce(bounds)
+
+    def n_batches(self, n_arms: int) -> float:
+        return count_subsets(n_arms, self.capacity(n_arms))
+
+    def validate(self, n_arms: int) -> None:
+        for rule in self.rules:
+            rule.validate(n_arms)
 
 
 class Pinned(Actions):

@@ -20,25 +20,35 @@ def _parse_limit(limit: Any, name: str, of: str, owner: str) -> int:
 
 
 class PartitionMatroid(Actions):
-    """At most ``limits[g]`` arms of each group g: so many articles per category, so many offers per shop.
+    """At most ``limits[g]`` arms of each group g, at least ``minimums[g]``, and ``k`` in all: so many per brand.
 
-    A partition matroid, [Edmonds1971]_.
+    A partition matroid, [Edmonds1971]_. With ``k`` and ``minimums`` it is the matroid of batches that can be completed:
+    a batch keeps a place for every arm that a minimum still lacks, [ElHalabiEtAl2020]_. The place stays empty if no arm
+    of the group is eligible.
 
     Parameters
     ----------
     groups
         The group of every arm, by number or by any label.
     limits
-        The limits of groups 0, 1, …, or a mapping from labels to limits.
+        The limits of groups 0, 1, …, or a mapping from labels to limits; with ``k``, groups may be left out.
+    k
+        The size of a batch; None if only the groups limit it.
+    minimums
+        A mapping from labels to how many arms of a group a batch has at least; needs ``k``.
 
     Examples
     --------
     >>> list(PartitionMatroid(["news", "news", "sport"], {"news": 1, "sport": 1}).batches(3))
     [(0, 2), (1, 2)]
+    >>> list(PartitionMatroid(["own", "other", "other"], {}, k=2, minimums={"own": 1}).batches(3))
+    [(0, 1), (0, 2)]
     """
 
     groups: Any
     limits: Any
+    k: Any = None
+    minimums: Any = None
     matroid = True
 
     def check(self) -> None:
@@ -46,6 +56,9 @@ class PartitionMatroid(Actions):
         groups = tuple(g.item() if isinstance(g, np.generic) else g for g in self.groups)
         if not groups:
             raise InvalidArgument("groups", "empty", "give the group of every arm", "PartitionMatroid")
+        if self.k is not None:
+            self.convert("k", count(self.k, "k", 1, "PartitionMatroid"))
+            named = dict(named) | {g: self.k for g in groups if g not in named}
         limits = {g: _parse_limit(n, "limits", f" for group {g!r}", "PartitionMatroid") for g, n in named.items()}
         for g in groups:
             if g not in limits:
@@ -55,6 +68,19 @@ class PartitionMatroid(Actions):
                 raise InvalidArgument("groups", f"no arm is in group {g!r}", "drop its limit", "PartitionMatroid")
         self.convert("groups", groups)
         self.convert("limits", limits)
+        self.convert("minimums", dict(self.minimums or {}) or None)
+        self._check_minimums()
+
+    def _check_minimums(self) -> None:
+        for g, least in (self.minimums or {}).items():
+            most = self.caps[list(self.limits).index(g)] if g in self.limits else 0
+            if _parse_limit(least, "minimums", f" for group {g!r}", "PartitionMatroid") > most:
+                wrong = f"{least} for group {g!r}, of which a batch has at most {most}"
+                raise InvalidArgument("minimums", wrong, "ask for fewer", "PartitionMatroid")
+        kept = self.least.sum()
+        if self.minimums and (self.k is None or kept > self.k or (kept == self.k and not self.least.all())):
+            wrong, remedy = f"they add up to {kept}", "give k, the size of a batch, with a place for every group"
+            raise InvalidArgument("minimums", wrong, remedy, "PartitionMatroid")
 
     @cached_property
     def group(self) -> Ints:
@@ -67,15 +93,25 @@ class PartitionMatroid(Actions):
         """How many arms of each group a batch has, at most: limits above the size of a group are that size."""
         return np.minimum(list(self.limits.values()), np.bincount(self.group))
 
+    @cached_property
+    def least(self) -> Ints:
+        """How many arms of each group a batch has, at least."""
+        return np.array([(self.minimums or {}).get(g, 0) for g in self.limits], np.int64)
+
     def capacity(self, n_arms: int) -> int:
-        return int(self.caps.sum())
+        most = int(self.caps.sum())
+        return most if self.k is None else min(self.k, most)
 
     def start(self, eligible: Bools) -> Any:
         """How many arms of each group have joined, (R, n_groups)."""
         return np.zeros((len(eligible), len(self.caps)), np.int64)
 
     def joinable(self, state: Any, eligible: Bools) -> Bools:
-        return eligible & (state < self.caps)[:, self.group]
+        free = state < self.caps
+        if self.k is not None:  # a place that is not kept for others, or one that is kept for this group
+            kept = np.maximum(state, self.least).sum(1, keepdims=True)
+            free &= (kept < self.k) | (state < self.least)
+        return eligible & free[:, self.group]
 
     def join(self, state: Any, arm: Ints) -> Any:
         rows = np.flatnonzero(arm >= 0)
@@ -83,11 +119,15 @@ class PartitionMatroid(Actions):
         return state
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        if self.k is not None:
+            return super().batches(n_arms)
         arms = [np.flatnonzero(self.group == g).tolist() for g in range(len(self.caps))]
         parts = [itertools.combinations(a, int(k)) for a, k in zip(arms, self.caps, strict=True)]
         return (tuple(sorted(itertools.chain(*picked))) for picked in itertools.product(*parts))
 
     def n_batches(self, n_arms: int) -> float:
+        if self.k is not None:
+            return count_subsets(n_arms, self.capacity(n_arms))
         sizes = np.bincount(self.group)
         return limit_count(math.prod(math.comb(int(n), int(k)) for n, k in zip(sizes, self.caps, strict=True)))
 

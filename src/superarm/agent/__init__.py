@@ -9,6 +9,7 @@ from superarm.agent.agent import Agent
 from superarm.agent.decisions import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.agent.learner import Learner
+from superarm.agent.outcomes import Scale
 from superarm.agent.recommendation import Advice, recommend
 
-__all__ = ["Advice", "Agent", "Decision", "ExplainedArm", "Explanation", "Learner", "recommend"]
+__all__ = ["Advice", "Agent", "Decision", "ExplainedArm", "Explanation", "Learner", "Scale", "recommend"]

@@ -75,7 +75,8 @@ SITUATIONS = (
         "policies",
         "pooled_thompson",
         "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
-        "regret bound; kl_ucb() is the choice with a proof.",
+        "regret bound; kl_ucb() is the choice with a proof. If a decision shows what its arms do for all items at "
+        "once, say whole=True; if rates change, put it in discounted(…).",
     ),
 )
 """The table, in the order in which it is read."""

@@ -31,6 +31,11 @@ class Entry:
     best: Floats
     ahead: Ints
 
+    def relative(self, visit: int) -> Floats:
+        """Earnings of the first visits relative to those of the list, (R,)."""
+        at = int(np.searchsorted(self.visits, min(visit, int(self.visits[-1]))))
+        return self.earned[:, at] / self.present[:, at]  # type: ignore[no-any-return]
+
 
 def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Entry:
     """The sums of a run at some two hundred visits."""
@@ -68,12 +73,7 @@ class Row:
 
 def make_row(entry: Entry) -> Row:
     """The figures of an entry: means over draws, and the worst draw."""
-
-    def relative(visit: int) -> Floats:
-        at = int(np.searchsorted(entry.visits, min(visit, int(entry.visits[-1]))))
-        return entry.earned[:, at] / entry.present[:, at]  # type: ignore[no-any-return]
-
-    first, early, total = relative(FIRST), relative(EARLY), relative(int(entry.visits[-1]))
+    first, early, total = (entry.relative(visit) for visit in (FIRST, EARLY, int(entry.visits[-1])))
     gained, possible = (part[:, -1] - entry.present[:, -1] for part in (entry.earned, entry.best))
     way = gained.sum() / possible.sum()
     of_best = entry.earned[:, -1] / entry.best[:, -1]
@@ -146,18 +146,35 @@ def format_summary(entries: list[Entry]) -> str:
     return "\n".join(lines)
 
 
+def list_draws(entry: Entry) -> list[dict[str, Any]]:
+    """What every draw earned, relative to the list and to the best slates."""
+    relative: dict[str, Any] = {f"first_{visit}": entry.relative(visit) for visit in (FIRST, EARLY)}
+    relative["total"] = entry.relative(int(entry.visits[-1]))
+    relative |= {"share_of_best": entry.earned[:, -1] / entry.best[:, -1]}
+    relative |= {"list_of_best": entry.present[:, -1] / entry.best[:, -1], "ahead_after": entry.ahead}
+    same = {"shop": entry.shop, "held_out": entry.held_out, "policy": entry.policy}
+    return [
+        same | {"draw": draw} | {name: values[draw] for name, values in relative.items()}
+        for draw in range(len(entry.ahead))
+    ]
+
+
 def write_report(entries: list[Entry], directory: Path) -> list[Path]:
-    """Write ``earnings.md``, ``earnings.csv`` and ``earnings.png``; their paths."""
+    """Write ``earnings.md``, ``earnings.csv``, ``draws.csv`` and ``earnings.png``; their paths."""
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"earnings.{kind}" for kind in ("md", "csv", "png")]
+    paths = [directory / name for name in ("earnings.md", "earnings.csv", "draws.csv", "earnings.png")]
     paths[0].write_text(f"{format_summary(entries)}\n\n{format_table(entries)}\n", encoding="utf-8")
-    rows = [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in entries]
-    with paths[1].open("w", encoding="utf-8", newline="") as file:
+    _write_rows(paths[1], [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in entries])
+    _write_rows(paths[2], [row for entry in entries for row in list_draws(entry)])
+    draw_figure(entries, paths[3])
+    return paths
+
+
+def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    draw_figure(entries, paths[2])
-    return paths
 
 
 def draw_figure(entries: list[Entry], path: Path) -> None:

@@ -9,6 +9,7 @@ A log holds rounds: what was shown, what came of it and, where known, with which
 - ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
 - ``learning.py``: the slate to ship, by pessimism, its guarantee, and whether the best slate is known;
   ``mean_sequences.py``: intervals for means of rewards that hold at all times.
+- ``positions.py``: how likely each slot is looked at, and outcomes corrected for that.
 - ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
   ``validation.py``: the estimators against that truth.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         kl_clcb_bound,
     )
     from superarm.offline.log import Log, LogRows
+    from superarm.offline.positions import Positions
     from superarm.offline.result import PolicyValue, ValueInterval
     from superarm.offline.simulated import simulate_log
     from superarm.offline.value import LogComparison
@@ -42,6 +44,7 @@ _HOMES = {
     "LogComparison": "value",
     "LogRows": "log",
     "PolicyValue": "result",
+    "Positions": "positions",
     "Recommendation": "learning",
     "ValueInterval": "result",
     "certify_convergence": "learning",
@@ -61,6 +64,7 @@ __all__ = [
     "LogComparison",
     "LogRows",
     "PolicyValue",
+    "Positions",
     "Recommendation",
     "ValueInterval",
     "certify_convergence",

@@ -34,6 +34,9 @@ STRENGTHS = 2.0 ** np.arange(-2.0, 7.0)
 LIST_ADVANTAGE = 3.0
 """Arms off the present list are expected to have a third of the mean before any is observed."""
 
+TOGETHER = 1.5
+"""From so many entries on, in the mean, the entries of an arm are seen together."""
+
 _LOGS = log(STRENGTHS)
 _FLIP = np.uint64(1 << 32)
 
@@ -189,19 +192,21 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return a if b is None else a / (a + b)
 
-    def draw(self, sharpness: float, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
+    def draw(self, sharpness: Any, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
         """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
 
-        Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean.
+        Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean. Where several
+        entries of an arm are seen at once, the sharpness is at most 1: they may say the same thing several times.
         """
-        support = self.observed.support
+        support, alone = self.observed.support, self.prior.together < TOGETHER
         arms = states(keys, t, np.arange(support.n_arms))
+        sharpness = np.where(alone, sharpness, min(sharpness, 1.0))[:, None]
         sharper = sharpness * (1.0 + waiting / self.rate)
         a, b = self._shapes(_gammas(mix(arms), sharper * self.shape) / (sharper * self.rate))
         if b is None:
             return a
-        own = mix(self._places(arms))
-        x, y = _gammas(own, sharpness * a), _gammas(own ^ _FLIP, sharpness * b)
+        own, sharp = mix(self._places(arms)), self.observed.across(sharpness)
+        x, y = _gammas(own, sharp * a), _gammas(own ^ _FLIP, sharp * b)
         return x / (x + y)
 
     def _shapes(self, theta: Floats) -> tuple[Floats, Floats | None]:
@@ -219,7 +224,7 @@ class Posterior:
         Entries of an arm that are seen together have one in common: their outcomes may depend on one another, and
         errors of independent draws would cancel out in a batch.
         """
-        support, apart = self.observed.support, (self.prior.together < 1.5)[:, None]
+        support, apart = self.observed.support, (self.prior.together < TOGETHER)[:, None]
         if isinstance(support, Dense):
             places = self.first[:, None] + np.arange(1, support.n_items + 1, dtype=np.uint64)
             return arms[:, None, :] + (np.where(apart, places, places[:, :1]) * STEP)[:, :, None]
