@@ -197,18 +197,6 @@ def contexts(n: Scale) -> Requests:
     yield LargeRequest("delete draws", "DELETE", "/v1/problems/draws")
 
 
-def personalizer(n: Scale) -> Requests:
-    """Azure Personalizer's calls with many features."""
-    words = {f"word-{j}": 1 for j in range(n(900))}
-    actions = [{"id": f"x{j}", "features": [words]} for j in range(50)]
-    path = "/personalizer/v1.0/rank"
-    body = {"actions": actions, "contextFeatures": [words], "eventId": "ranked"}
-    yield LargeRequest("Personalizer: 50 actions with 900 features", "POST", path, body, 201)
-    yield LargeRequest("Personalizer: the same again", "POST", path, body, 201)
-    huge = {"actions": [{"id": "y"}], "contextFeatures": [{f"w{j}": j for j in range(n(400_000))}]}
-    yield LargeRequest("Personalizer: 400,000 features", "POST", path, huge, 413)
-
-
 GROUPS: dict[str, Callable[[Scale], Requests]] = {
     "creations": creations,
     "growth": growth,
@@ -216,5 +204,4 @@ GROUPS: dict[str, Callable[[Scale], Requests]] = {
     "outcomes": outcomes,
     "feedback": feedback,
     "contexts": contexts,
-    "personalizer": personalizer,
 }

@@ -33,7 +33,6 @@ from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.query import Exchange
 from superarm.service.http.service import Service, ServiceLimits
-from superarm.service.personalizer import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
@@ -141,8 +140,6 @@ def application(
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     if service.signer is not None:
         routes.append(Route(BEACON.path, BeaconEndpoint(service, service.signer), methods=["POST", "OPTIONS"]))
-    if limits.compat == "personalizer":
-        routes += personalizer_routes(service)
     rest = Starlette(
         routes=routes, lifespan=lambda _: _lifespan(service, start, patience), exception_handlers=_NO_ROUTE
     )

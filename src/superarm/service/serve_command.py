@@ -87,8 +87,6 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ),
     ("archive", "The directory that gets the decisions that leave the log.", {"default": "", "metavar": "DIRECTORY"}),
     ("discard", "With --retain-days: keep no archive of the decisions that leave the log.", _FLAG),
-    ("compat", "Also answer Personalizer's calls.", {"type": click.Choice(["personalizer"])}),
-    ("ignore-features", "With --compat: ignore features instead of refusing them.", _FLAG),
     (
         "import",
         "A Python module that adds policies or rewards of your own; may be given several times.",
@@ -180,7 +178,7 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     own = ("db", "admin_key", "discard", "create", "import")
     db, admin_key, discard, create, imports = (given.pop(name) for name in own)
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
-    more: Any = {"compat": given.pop("compat") or "", "root_path": check_root_path(given.pop("root_path"))}
+    more: Any = {"root_path": check_root_path(given.pop("root_path"))}
     # A demo need not wait until kernels are compiled.
     limits = ServiceLimits(compiled=not demo, **more, **{FIELDS.get(name, name): one for name, one in given.items()})
     check_beacon(limits)

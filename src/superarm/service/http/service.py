@@ -27,10 +27,6 @@ class ServiceLimits(NamedTuple):
         The number of problems that a tenant may have.
     queue
         The number of events that may wait for a commit.
-    compat
-        ``"personalizer"`` to answer Azure Personalizer's calls, too.
-    ignore_features
-        Whether features in Personalizer's calls are ignored instead of refused.
     snapshot_every
         The number of events between two snapshots.
     root_path
@@ -59,8 +55,6 @@ class ServiceLimits(NamedTuple):
     per_second: float | None = None
     problems: int = 1_000
     queue: int = 10_000
-    compat: str = ""
-    ignore_features: bool = False
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
     access_log: bool = False
