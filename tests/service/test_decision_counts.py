@@ -102,6 +102,6 @@ def test_the_count_outlives_restarts_compaction_and_snapshots_without_it(reopen,
     assert ledger.problems[PROBLEM].decisions == 5
     store.close()
     store = reopen(reading=True)
-    compact(store, tmp_path / "archive", before=2**62)
+    compact(store, 2**62)
     store.close()
     assert asyncio.run(use(nothing)) == (5, 5)

@@ -5,7 +5,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -220,8 +219,7 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
         await starting
         tasks = [expire(coordinator), coordinator.watch()]
         if service.limits.retain_days is not None:
-            directory = Path(service.limits.archive) if service.limits.archive else None
-            tasks.append(compact_regularly(coordinator, directory, service.limits.retain_days))
+            tasks.append(compact_regularly(coordinator, service.limits.retain_days))
         tasks += [coordinator.ownership.run(), service.keyring.follow()]
         await run_all(tasks)
     except Exception as error:

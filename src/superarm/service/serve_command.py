@@ -82,11 +82,9 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("beacon-rate", "Beacons per second and address.", {"type": click.FloatRange(min=0.1), "default": 20.0}),
     (
         "retain-days",
-        "Compact the log every hour: decisions leave it that ended, and did not change for so long. SQLite only.",
+        "Remove decisions from the log, every hour, that ended and did not change for so long. SQLite only.",
         {"type": click.FloatRange(min=0.0), "metavar": "DAYS"},
     ),
-    ("archive", "The directory that gets the decisions that leave the log.", {"default": "", "metavar": "DIRECTORY"}),
-    ("discard", "With --retain-days: keep no archive of the decisions that leave the log.", _FLAG),
     (
         "import",
         "A Python module that adds policies or rewards of your own; may be given several times.",
@@ -171,18 +169,19 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     """
     if demo:
         _check_demo(given)
-    from superarm.service.http.service import ServiceLimits, check_beacon, check_retention, check_root_path
+    from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
     from superarm.service.server import Listening, check_file, prepare_store
     from superarm.service.server import serve as run
 
-    own = ("db", "admin_key", "discard", "create", "import")
-    db, admin_key, discard, create, imports = (given.pop(name) for name in own)
+    own = ("db", "admin_key", "create", "import")
+    db, admin_key, create, imports = (given.pop(name) for name in own)
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
     more: Any = {"root_path": check_root_path(given.pop("root_path"))}
     # A demo need not wait until kernels are compiled.
     limits = ServiceLimits(compiled=not demo, **more, **{FIELDS.get(name, name): one for name, one in given.items()})
     check_beacon(limits)
-    check_retention(limits, discard, db)
+    if limits.retain_days is not None and "://" in db:
+        raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))

@@ -325,14 +325,8 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(event, Warmed):
         return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
     if isinstance(event, (Compacted, ErasureRequested)):
-        files = [event.archive] if isinstance(event, Compacted) and event.archive else sorted(_replaced_files(event))
-        return str(event.__struct_config__.tag), {"decisions": event.n} | ({"archives": files} if files else {})
+        return str(event.__struct_config__.tag), {"decisions": event.n}
     return type(event).__name__.lower(), {}  # "deleted", for instance
-
-
-def _replaced_files(event: Any) -> list[str]:
-    """The files of the archive that an erasure has replaced."""
-    return list(event.archives) if isinstance(event, ErasureRequested) else []
 
 
 def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:

@@ -11,7 +11,6 @@ from superarm.service.http.metrics import Metrics
 from superarm.service.http.query import Bodies
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
-from superarm.service.storage.tables import import_arrow
 
 
 class ServiceLimits(NamedTuple):
@@ -45,8 +44,6 @@ class ServiceLimits(NamedTuple):
         The average number of beacons per second from one address.
     retain_days
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
-    archive
-        The directory that gets what leaves the log; empty if it is kept nowhere.
     compiled
         Whether the kernels of problems are compiled before their first decision.
     """
@@ -64,7 +61,6 @@ class ServiceLimits(NamedTuple):
     beacon_seconds: int = 86_400
     beacon_rate: float = 20.0
     retain_days: float | None = None
-    archive: str = ""
     compiled: bool = False
 
 
@@ -89,21 +85,6 @@ def check_beacon(limits: ServiceLimits) -> None:
             raise SuperarmError(
                 f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
             )
-
-
-def check_retention(limits: ServiceLimits, discard: bool, db: str) -> None:
-    """Refuse settings with which it is not clear what becomes of decisions that leave the log."""
-    if limits.retain_days is not None and "://" in db:
-        raise SuperarmError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
-    if limits.retain_days is None:
-        if limits.archive or discard:
-            raise SuperarmError(
-                "--archive, --discard: give --retain-days, too, the time that decisions stay in the log"
-            )
-    elif bool(limits.archive) == discard:
-        raise SuperarmError("--retain-days: give --archive DIRECTORY, or --discard to keep no archive")
-    elif limits.archive:
-        import_arrow()  # now: requests would wait for it at the first compaction, or it may be missing
 
 
 class Service:

@@ -102,7 +102,6 @@ class Coordinator:
         self.deadlines = Deadlines()
         self.certifier = Certifier(self)
         self.on_failed: Callable[[], None] = lambda: None
-        self.leaving: set[Key] = set()  # decisions that a compaction is about to remove from the log
         self._locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._creating = asyncio.Lock()
         self._queues: dict[Key, deque[Work]] = {}
@@ -201,6 +200,8 @@ class Coordinator:
             await held.enter_async_context(self._creating)
             for problem in sorted(self.ledger.problems):
                 await held.enter_async_context(self._locks[problem])
+            for problem in list(self._uncertain):
+                await self._resolve_uncertain(problem)
             yield
 
     async def find(self, tenant: str, name: str) -> ProblemState:
@@ -238,13 +239,9 @@ class Coordinator:
             return found
         if "\0" in key[1]:
             raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
-        if key in self.leaving:
-            raise overloaded("the decision is being archived; try again")
         found = await asyncio.to_thread(recall_decision, self.store, key)
         if found is None:
             raise unknown("decision", key[1])
-        if found.closed and self.ledger.record(key) is None:
-            self.ledger.remember(key, found)
         return self.ledger.record(key) or found
 
     async def problem_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
@@ -262,7 +259,7 @@ class Coordinator:
         """Write the event that ``plan`` makes of a decision, and return the decision as it is then."""
         record = self.ledger.record(key)
         if record is None or not self.ledger.serves(key[0], record):
-            record = await self.record(key)
+            record, size = await self.record(key), THREAD_SIZE  # planning reads it from the log again
             await self.problem_of(key[0], record)
         done = await self.submit((key[0], record.asked.problem), key[1], plan, max(size, _size_of(record)))
         return done.event is not None, done.record or record, done.event
@@ -368,8 +365,6 @@ class Coordinator:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
-            if key in self.leaving:
-                raise overloaded("the decision is being archived; try again")
             record = record or recall_decision(self.store, key)
             if record is None or not self.ledger.serves(problem[0], record):
                 raise unknown("decision", work.stream)
@@ -503,8 +498,6 @@ class Coordinator:
     async def take_snapshot(self) -> Any:
         """A snapshot of all problems, at the position of the log that it holds."""
         async with self.lock_all():
-            for problem in list(self._uncertain):
-                await self._resolve_uncertain(problem)
             self._since_snapshot = 0
             return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
 

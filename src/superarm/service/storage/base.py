@@ -165,22 +165,6 @@ class Shards(Protocol):
         ...
 
 
-class Compactor(Protocol):
-    """Compaction of a log by the one process that writes it, while it does so; in its writer thread, but ``reader``."""
-
-    def reader(self) -> "Store":
-        """The log by a connection of its own, for a thread that reads long; to be closed."""
-        ...
-
-    def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
-        """Let the log begin with a base that holds the events up to ``position``, and delete the snapshots."""
-        ...
-
-    def remove(self, decisions: list[Key], position: int) -> None:
-        """Remove the events of decisions up to ``position``, which a base holds, in one transaction."""
-        ...
-
-
 class Store:
     """A database of the service. A subclass defines the nine methods that follow; the others have defaults.
 
@@ -234,11 +218,6 @@ class Store:
         """Ownership of single problems; None where this process serves all of them."""
         return None
 
-    @property
-    def compactor(self) -> Compactor | None:
-        """Compaction while the log is served; None where that cannot be done."""
-        return None
-
     def open(self) -> None:
         """Connect, unless that is done already."""
 
@@ -284,15 +263,19 @@ class Store:
         """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""
         raise self._cannot("be kept from others")
 
-    def compact(
-        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
-    ) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
         """Let the log begin with these bases, by the names of their logs, and remove all events of some decisions.
 
-        All in one transaction, which also writes the notes and removes the snapshots. ``archive`` names where the
-        decisions are, in words. Nobody else may use the log.
+        All in one transaction, which also writes the notes and removes the snapshots. Nobody else may use the log.
         """
         raise self._cannot("be compacted")
+
+    def shrink(self) -> None:
+        """Give back the space of what was removed; nobody else may use the log."""
+
+    def reader(self) -> "Store":
+        """The log by a connection of its own, for a thread that reads long beside requests; to be closed."""
+        raise self._cannot("be compacted while it is served")
 
     def forget(self, saved: SavedSnapshot) -> None:
         """Delete a snapshot."""

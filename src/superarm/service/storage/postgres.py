@@ -393,9 +393,7 @@ class Postgres(Store):
         self._connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
 
     @explain_errors()
-    def compact(
-        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
-    ) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
         version, connection = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS, self._connection()
         with connection.transaction():
             connection.execute(COMPACTED)
@@ -408,7 +406,7 @@ class Postgres(Store):
                 ([tenant for tenant, _ in decisions], [id for _, id in decisions]),
             )
             note_version(connection, version)
-            _begin_with(connection, bases, archive)
+            _begin_with(connection, bases)
         self._version = version
 
     @explain_errors()
@@ -420,9 +418,8 @@ class Postgres(Store):
         with connection.transaction():
             n, held = reshard(connection, {} if base is None else base.position)
             if base is not None:
-                _begin_with(
-                    connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), ""
-                )
+                places = {problem_of(log): (log, seq) for log, seq in held.items()}
+                _begin_with(connection, split_snapshot(base, places))
         self._version = self._version - self._version % COMPACTED_VERSIONS + 2
         return n
 
@@ -498,12 +495,12 @@ def _insert(session: Session, rows: list[Any], new: list[str]) -> set[tuple[str,
         raise StoreUnavailable("another worker has written to a problem of this one") from None
 
 
-def _begin_with(connection: Any, bases: dict[str, SavedSnapshot], archive: str) -> None:
+def _begin_with(connection: Any, bases: dict[str, SavedSnapshot]) -> None:
     """Let logs begin with bases, and delete all snapshots, within a transaction."""
     connection.execute("DELETE FROM superarm_snapshots")
     connection.execute("DELETE FROM superarm_bases")
     for log, saved in bases.items():
-        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
+        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, '')", (log, *saved))
 
 
 def _save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:
