@@ -104,7 +104,7 @@ def growth(n: Scale) -> Requests:
 
 
 def decisions(n: Scale) -> Requests:
-    """Decisions of a large problem: made, shown, found, exported, certified."""
+    """Decisions of a large problem: made, shown, found, exported."""
     yield put("large", n(10_000), n(100), 10)
     for j in range(3):
         yield ask("large", f"first-{j}")
@@ -125,7 +125,6 @@ def decisions(n: Scale) -> Requests:
     yield get("search: 1,000 decisions", f"/v1/problems/large/decisions?limit={n(1_000)}")
     yield get("history of all arms", "/v1/problems/large/history?points=1000")
     yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
-    yield get("certificate, 10,000 x 100", "/v1/problems/large/certificate")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
     yield LargeRequest("delete 10,000 x 100", "DELETE", "/v1/problems/large")
 

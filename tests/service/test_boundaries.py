@@ -314,18 +314,3 @@ def test_a_compressed_body_is_refused_in_these_words(tmp_path):
         assert (await http.put("/v1/problems/p", json=SPEC, headers=headers)).status_code == 201
 
     during(Sqlite(tmp_path / "log.db"), trial)
-
-
-def test_a_problem_without_a_certificate_has_no_numbers(tmp_path):
-    """It had a value, an epsilon and a delta of 0."""
-    context = {"features": {"categorical": {"country": ["NO", "SE"]}}, "model": {"name": "segments"}}
-
-    async def trial(http: httpx.AsyncClient) -> None:
-        made = await http.put("/v1/problems/p", json={**SPEC, "context": context})
-        assert made.status_code == 201, made.text
-        found = (await http.get("/v1/problems/p/certificate")).json()
-        numbers = ("value", "shortfall", "epsilon", "delta", "decisions")
-        assert [found[name] for name in numbers] == [None] * 5
-        assert (found["arms"], found["certified"], bool(found["reason"])) == ([], False, True)
-
-    during(Sqlite(tmp_path / "log.db"), trial)

@@ -36,7 +36,7 @@ db = "file.db"
 port = 1001
 rate = 5.0
 max-body = 4096
-ignore-features = true
+access-log = true
 import = ["one", "two"]
 """
 
@@ -48,7 +48,7 @@ def test_flags_go_before_the_environment_and_the_environment_before_the_file(sta
     )
     assert done.exit_code == 0, done.output
     assert (db, listening.port, listening.host) == ("environment.db", 3003, "127.0.0.1")
-    assert (limits.per_second, limits.body_bytes, limits.ignore_features) == (6.0, 4096, True)
+    assert (limits.per_second, limits.body_bytes, limits.access_log) == (6.0, 4096, True)
     assert (imports, preparation) == (("one", "two"), None)
     sources = {name: described[name]["from"] for name in ("port", "db", "max-body", "host")}
     assert sources == {"port": "flag", "db": "environment", "max-body": "file", "host": "default"}

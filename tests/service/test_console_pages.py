@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from superarm.service.application import application
-from superarm.service.console import charts, routes, verdicts
+from superarm.service.console import charts, verdicts
 from superarm.service.console.address import DAY_MS, TimeRange
 from superarm.service.console.verdicts import find_faults
 from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch
@@ -187,35 +187,6 @@ def test_the_curve_has_dates_and_a_range_and_segments(told):
     assert cells(segment, "arms")[1][:2] == [HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), "1.00"]
 
 
-def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkeypatch):
-    path = tmp_path / "log.db"
-    path.write_bytes(told.read_bytes())
-    store = Sqlite(path)
-    key, row = make_key("other", ("read",))
-    store.put_key(row)
-    store.close()
-    open_to_all = {"public_console": "default"}
-    page, _, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
-    assert "This page is public" in page
-    assert "Worth alone" in page
-    for hidden in ("d1", "Export", "Versions", 'id="inspector"', 'id="warnings"', 'action="change"'):
-        assert hidden not in page, hidden
-    assert "Give one with the scope" in login
-    closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a"]
-    for refused in look(path, *closed, status=403, **open_to_all):
-        assert "This page is not public" in refused
-    look(path, "/export/arms.csv?problem=p", status=403, **open_to_all)
-    look(path, "/v1/problems", "/v1/problems/p/arms", status=401, **open_to_all)
-    look(path, "/?problem=p", "/problems", "/export/arms.csv?problem=p", status=401)
-    mine = {"cookie": f"superarm_key={key}"}
-    (own,) = look(path, "/", headers=mine, **open_to_all)  # with a key, the page of the key's own tenant
-    assert "No problem yet" in own
-    monkeypatch.setattr(routes, "PUBLIC_PER_SECOND", 0.0001)  # one at once, however long a view takes here
-    assert len(look(path, "/problems", **open_to_all)) == 1
-    with pytest.raises(AssertionError, match="429"):
-        look(path, "/problems", "/problems", **open_to_all)
-
-
 def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
     (unknown,) = look(told, "/?problem=nowhere", status=404)
     assert "Problem &#39;nowhere&#39; does not exist." in unknown
@@ -351,28 +322,6 @@ def test_what_is_wrong_with_feedback_is_found_and_nothing_else(counts, pending, 
     assert [one.name for one in found] == names
     health = verdicts.Health("ok", "", 0, pending, "")
     assert verdicts.judge_health(state(**counts), health).word == word
-
-
-@pytest.mark.parametrize(
-    ("shortfall", "growth", "word", "line"),
-    [
-        (0.03, 1.0, "Within 3 %", "this page is within 3 % of the best, sure to 95 %"),
-        (0.6, 13.0, "Not yet", "about 12,000 more views"),
-        (0.6, float("inf"), None, ""),
-        (float("inf"), 1e9, None, ""),
-    ],
-)
-def test_convergence_is_a_sentence_or_not_there(shortfall, growth, word, line):
-    words = SimpleNamespace(one=lambda part: {"slate": "page"}[part], many=lambda part: "views")
-    learner = SimpleNamespace(
-        words=words, arms=SimpleNamespace(all=["a"]), asked=1_000, learner=SimpleNamespace(rounds=1)
-    )
-    found = SimpleNamespace(
-        value=1.0, shortfall=shortfall, growth=growth, slate=(0,), delta=0.05, certified=shortfall < 0.05
-    )
-    tile = verdicts.judge_convergence(learner, found)
-    assert (None if tile is None else tile.word, "" if tile is None else tile.line) == (word, line)
-    assert verdicts.judge_convergence(learner, "contexts") is verdicts.judge_convergence(learner, None) is None
 
 
 def test_the_rewards_of_so_many_versions_are_kept():

@@ -119,27 +119,26 @@ def test_only_a_key_that_may_read_is_told_where_the_database_is(caplog):
     made = [make_key("default", scope) for scope in scopes]
     store.keys = [row for _, row in made]
     headers = [{}, {"authorization": "Bearer sa_x_y"}, *({"authorization": f"Bearer {key}"} for key, _ in made)]
-    limits = ServiceLimits(public_console="default")
 
     async def live() -> None:
-        async with serving(application(store, limits)) as http:
+        async with serving(application(store)) as http:
             assert (await http.put("/v1/problems/p", json=SPEC, headers=headers[-1])).status_code == 201
             store.down = True
-            line = b'{"decision": "d", "feedback": []}\n'
+            line, page = b'{"decision": "d", "feedback": []}\n', {"cookie": f"superarm_key={made[-1][0]}"}
             ndjson = {"content-type": "application/x-ndjson", **headers[-1]}
             refused = [
                 await http.post("/v1/problems/p/decisions", json={}, headers=headers[-1]),
                 await http.post("/v1/decisions/d/feedback", json={"feedback": []}, headers=headers[-1]),
                 await http.post("/v1/problems/p/feedback/bulk", content=line, headers=ndjson),
-                await http.get("/decisions?problem=p"),
-                await http.get("/"),
+                await http.get("/decisions?problem=p", headers=page),
+                await http.get("/", headers={}),
             ]
             assert [answer.status_code for answer in refused[:2]] == [503, 503]
             assert not any("the database is away" in answer.text for answer in refused)
             health = [(await http.get("/health", headers=one)).json() for one in headers]
             assert [one["status"] for one in health] == ["unavailable"] * 7
             assert ["the database is away" in one["reason"] for one in health] == [False] * 4 + [True] * 3
-            assert "Not ready" in (await http.get("/")).text
+            assert "Not ready" in (await http.get("/", headers=page)).text
 
     asyncio.run(live())
     assert "the database is away" in caplog.text

@@ -19,7 +19,6 @@ from superarm.service.runtime.feedback import tell
 from superarm.service.schemas import AskBody, TellBody, UnitBody
 from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import (
     RepairReport,
     encode_counters,
@@ -32,6 +31,7 @@ from superarm.service.storage.sqlite import Sqlite
 
 from .database import fresh
 from .inprocess import serving
+from .replaying import replay
 from .running import invoke
 from .test_ledger import created
 
@@ -291,7 +291,7 @@ def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):
     assert before[0]["pulls"] == 2  # before it was retired, and after it came back
     store = reopen(reading=True)
     assert verify(store).faults == []
-    assert [one.same for one in replay(store, None, None, 4)] == [True] * 3
+    assert [one.same for one in replay(store, 4)] == [True] * 3
     store.close()
     after, slate = asyncio.run(again())
     assert after == before

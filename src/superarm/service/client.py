@@ -293,11 +293,6 @@ class RemoteAgent:
         """The reward with the policy against that of the control share, with intervals that hold at all times."""
         return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
 
-    def certificate(self, epsilon: float | None = None, delta: float = 0.05) -> dict[str, Any]:
-        """Whether the slate that is best by the means is best up to ``epsilon`` (5 % of its value by default)."""
-        given = "" if epsilon is None else f"&epsilon={epsilon!r}"
-        return dict(self._call("GET", f"{self._path}/certificate?delta={delta!r}{given}"))
-
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""
         return list(self._call("GET", f"{self._path}/arms?offset={offset}&limit={limit}")["arms"])

@@ -142,51 +142,6 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None, impor
     click.echo(f"{n} rows in {target}")
 
 
-@click.command()
-@DB
-@click.argument("target", type=click.Path(path_type=Path))
-@click.option(
-    "--draws", type=click.IntRange(1, 100_000), default=256, show_default=True, help="Slates drawn for each decision."
-)
-@click.option("--policy", default=None, metavar="NAME", help="Count also how likely this policy shows each arm.")
-@click.option("--tenant", default=None, help="Only the decisions of this tenant.")
-@click.option("--problem", default=None, help="Only the decisions of this problem.")
-@IMPORT
-def propensities(
-    db: str, target: Path, draws: int, policy: str | None, tenant: str | None, problem: str | None, imports: Any
-) -> None:
-    """Export to TARGET as `superarm export` does, with the chances of arms that were not stored.
-
-    Every decision is chosen again from the state that it saw. Chances without a known formula are counted from draws.
-    """
-    from superarm.service.domain.slate import TargetPolicy
-    from superarm.service.domain.spec import PolicySpec, to_policy
-    from superarm.service.server import import_components
-    from superarm.service.storage.replay import replay
-    from superarm.service.storage.tables import describe_problems, rows
-    from superarm.service.storage.tables import export as write
-
-    import_components(imports)
-    other = None if policy is None else TargetPolicy(to_policy(PolicySpec(policy)), draws if _is_random(policy) else 1)
-    with open_for_reading(db) as store, store.read_transaction():
-        found = {one.key: one for one in replay(store, tenant, problem, draws, other)}
-        n = write(rows(store, tenant, problem, found), target, describe_problems(store, tenant, problem))
-    same = [one.same for one in found.values()]
-    click.echo(f"{n} rows in {target}")
-    click.echo(f"{same.count(True)} decisions were chosen again from what they saw, and gave the logged slate")
-    if same.count(False):
-        click.echo(f"{same.count(False)} gave another slate; their chances are left empty", err=True)
-    if same.count(None):
-        reason = "were made or moved by an earlier version, which did not store what they saw"
-        click.echo(f"{same.count(None)} {reason}", err=True)
-
-
-def _is_random(policy: str) -> bool:
-    from superarm.service.domain.components import POLICIES
-
-    return POLICIES[policy].random
-
-
 @click.command("import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
@@ -284,4 +239,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, compact, keys]
+COMMANDS = [serve, verify, reshard, export, import_, backup, compact, keys]

@@ -271,41 +271,6 @@ class LiftReply(Struct, frozen=True):
     item: str | None = None
 
 
-class CertificateReply(Struct, frozen=True):
-    """Whether the slate that is best by the means is nearly the best, at all times.
-
-    If there is no certificate for such a problem, all numbers are null, and ``reason`` says why.
-
-    Parameters
-    ----------
-    arms
-        The slate that is best by the means.
-    certified
-        Whether no other slate is worth more by ``epsilon`` or more.
-    value
-        What it is worth.
-    shortfall
-        How much more any slate may be worth.
-    epsilon
-        How much is asked for.
-    delta
-        The chance that this is ever wrong.
-    decisions
-        How many more decisions are expected to be needed, in the present proportions; null if that is not known.
-    reason
-        Why something is not known.
-    """
-
-    arms: list[str]
-    certified: bool
-    value: IntervalReply | None
-    shortfall: float | None
-    epsilon: float | None
-    delta: float | None
-    decisions: int | None
-    reason: str
-
-
 class NamesReply(Struct, frozen=True):
     """The names of all problems.
 

@@ -56,18 +56,12 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("ssl-keyfile", "The private key of the certificate, if it is not in the same file.", _FILE),
     ("ssl-keyfile-password", "The password of the private key; better given by the environment.", {}),
     ("access-log", "Write a line to the log for every request.", _FLAG),
-    ("otel", "Trace requests by OpenTelemetry, to where the variables OTEL_… say.", _FLAG),
     ("admin-key", "A key with the scopes admin and metrics that is created if it is not known; see keys new.", {}),
     ("rate", "Requests per second and key; no limit by default.", {"type": click.FloatRange(min=0.1)}),
     ("max-problems", "Problems that a tenant may have.", _whole(1, 1_000)),
     ("max-body", "The largest request body, in bytes.", _whole(1024, 8 * 1024 * 1024)),
     ("max-connections", "Connections at the same time; further ones are answered with 503.", _whole(1, 10_000)),
     ("snapshot-every", "Events between two snapshots; fewer make a start after a crash quicker.", _whole(1, 50_000)),
-    (
-        "public-console",
-        "Let anybody look at the console of this tenant, without a key: estimates and counts, no single decisions.",
-        {"default": "", "metavar": "TENANT"},
-    ),
     (
         "beacon-secret",
         "Let browsers send feedback with ids signed by this secret of 32 characters or more; the newest one first.",

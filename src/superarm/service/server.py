@@ -1,4 +1,4 @@
-"""Starting the service: which store, which address, structured logs and traces."""
+"""Starting the service: which store, which address, structured logs."""
 
 import asyncio
 import contextlib
@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from starlette.routing import compile_path
-
-from superarm.core.errors import MissingExtra, SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import MAX_HEADER_BYTES, application
 from superarm.service.http.auth import Keyring, read_key
-from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.query import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.base import AddressRefused, KeyRow, Store, StoreUnavailable
@@ -99,8 +96,6 @@ class Listening(NamedTuple):
         The proxies whose forwarded headers are believed, separated by commas; ``*`` for all.
     ssl_certfile, ssl_keyfile, ssl_keyfile_password
         The certificate and its private key; plain HTTP without them.
-    otel
-        Whether requests are traced by OpenTelemetry.
     max_connections
         The number of connections at the same time.
     """
@@ -111,7 +106,6 @@ class Listening(NamedTuple):
     ssl_certfile: str | None
     ssl_keyfile: str | None
     ssl_keyfile_password: str | None
-    otel: bool
     max_connections: int
 
 
@@ -143,8 +137,8 @@ def serve(
     prepare = preparation.apply_once if preparation is not None else lambda store: None
     app = application(store, limits, on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare)
     config = uvicorn.Config(
-        trace_requests(app) if listening.otel else app,
-        **{name: value for name, value in listening._asdict().items() if name not in ("otel", "max_connections")},
+        app,
+        **{name: value for name, value in listening._asdict().items() if name != "max_connections"},
         limit_concurrency=listening.max_connections,
         access_log=False,
         log_config=None,
@@ -268,48 +262,3 @@ def configure_logging() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-
-
-_PATTERNS = [(operation.method, compile_path(operation.path)[0], operation.path) for operation in OPERATIONS]
-UNNAMED = "unknown_service"
-"""How OpenTelemetry begins the name of a service that no variable names."""
-
-
-def trace_requests(app: Any, provider: Any = None) -> Any:
-    """The application with a span around each request; ``provider`` replaces the one that exports by OTLP."""
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise MissingExtra(str(error.name), "otel") from None
-    if provider is None:
-        resource = Resource.create()
-        if str(resource.attributes.get("service.name", UNNAMED)).startswith(UNNAMED):
-            resource = resource.merge(Resource({"service.name": "superarm"}))
-        provider = TracerProvider(resource=resource)
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-
-    return OpenTelemetryMiddleware(
-        app, tracer_provider=provider, exclude_spans=["send", "receive"], default_span_details=name_span
-    )
-
-
-def name_span(scope: Any) -> tuple[str, dict[str, Any]]:
-    """The name of a request's span, and further attributes: the operation, without the names that its path holds.
-
-    A backend groups spans by their names, so that ids of decisions must not be in them.
-
-    >>> name_span({"type": "http", "method": "POST", "path": "/bandits/v1/decisions/visit-1/feedback"})
-    ('POST /v1/decisions/{id}/feedback', {'http.route': '/v1/decisions/{id}/feedback'})
-    >>> name_span({"type": "http", "method": "GET", "path": "/arm"})
-    ('GET', {})
-    """
-    method, path = str(scope.get("method", scope["type"])), str(scope.get("path", ""))
-    operation = path[max(0, path.find("/v1/")) :]
-    for known, pattern, template in _PATTERNS:
-        if known == method and pattern.match(operation):
-            return f"{method} {template}", {"http.route": template}
-    return method, {}

@@ -1,7 +1,6 @@
 """What each page shows, as plain data for its template. No page asks a policy: looking changes no later decision."""
 
 import asyncio
-import time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,12 +28,6 @@ from superarm.service.storage.base import StoreUnavailable
 
 PROBLEMS_PER_PAGE, DECISIONS_PER_PAGE, HISTORY_POINTS = 25, 50, 30
 MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
-MAX_CERTIFIED_ENTRIES = 20_000
-"""Of larger problems the page does not say whether the best slate is found: ``GET …/certificate`` does."""
-
-CERTIFICATE_SECONDS, WAIT_SECONDS = 30.0, 1.0
-"""How long an answer to that is shown before another is computed, and how long a page waits for one."""
-
 SEARCH_FIELDS = ("since", "until", "arm", "unit", "state", "group")
 Data = dict[str, Any]
 
@@ -48,7 +41,6 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service, self._coordinator = service, service.coordinator
-        self._certificates: dict[Key, tuple[float, asyncio.Task[Any]]] = {}
 
     async def home(self, who: Principal, query: bytes) -> Page:
         """One problem: that of the address, or the busiest."""
@@ -56,16 +48,15 @@ class Pages:
         key, names = await self._enter(who, view.problem)
         if not key[1]:
             return self.nothing_yet(who)
-        view = view._replace(problem=key[1], decision="" if is_public(who) else view.decision)
+        view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
         item = state.items.number(view.item) if view.item else None
         found = await self._find_decision(who.tenant, view) if view.decision else {}
-        certificate = await self._certify(key, state)
 
         def read(state: ProblemState) -> Data:
             state.flush()
             pending = self._coordinator.ledger.n_pending.get(key, 0)
-            return _problem_data(state, view, item, self._health(who, pending), certificate)
+            return _problem_data(state, view, item, self._health(pending))
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
@@ -83,7 +74,7 @@ class Pages:
             if state is not None and not self._coordinator.is_locked(key):
                 state.flush()
             pending = self._coordinator.ledger.n_pending.get(key, 0)
-            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending, is_public(who))))
+            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending)))
         last = (len(names) - 1) // PROBLEMS_PER_PAGE
         shown = {"rows": rows, "total": len(names), "page": here, "last": last}
         return ("problems.html", self._frame(who, "", names) | shown)
@@ -177,24 +168,13 @@ class Pages:
 
     def _frame(self, who: Principal, chosen: str, names: list[str], view: PageView | None = None) -> Data:
         """What every page has around its own data."""
-        rights = {"public": is_public(who), "keyed": bool(who.key), "admin": may_change(who)}
+        rights = {"keyed": bool(who.key), "admin": may_change(who)}
         return {"problem": chosen, "names": names, "view": view or PageView(chosen), **rights}
 
-    def _health(self, who: Principal, pending: int) -> verdicts.Health:
+    def _health(self, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
-        wrong = (condition.public_reason if is_public(who) else condition.reason) or writer.overload() or ""
+        wrong = condition.reason or writer.overload() or ""
         return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
-
-    async def _certify(self, key: Key, state: ProblemState) -> Any:
-        """Whether the best slate is found: computed in the background; None while there is no answer."""
-        if state.problem.n_entries > MAX_CERTIFIED_ENTRIES:
-            return None
-        made, task = self._certificates.get(key, (0.0, None))
-        if task is None or (task.done() and time.monotonic() - made > CERTIFICATE_SECONDS):
-            task = asyncio.create_task(self._coordinator.certifier.certify(*key, None, 0.05))
-            self._certificates[key] = (time.monotonic(), task)
-        await asyncio.wait([task], timeout=WAIT_SECONDS)
-        return task.result() if task.done() and task.exception() is None else None
 
     async def _find_decision(self, tenant: str, view: PageView) -> Data:
         try:
@@ -216,19 +196,12 @@ class Pages:
         return Call(service.coordinator, who, {"name": name}, query, None, service.limits.problems, service.rates)
 
 
-def is_public(who: Principal) -> bool:
-    """Whether somebody looks without a key at a page that is open to everybody."""
-    return "public" in who.scopes
-
-
 def may_change(who: Principal) -> bool:
     """Whether who looks may change the problem."""
     return "admin" in who.scopes
 
 
-def _problem_data(
-    state: ProblemState, view: PageView, item: int | None, health: verdicts.Health, certificate: Any
-) -> Data:
+def _problem_data(state: ProblemState, view: PageView, item: int | None, health: verdicts.Health) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
     points = charts.reward_points(history, state.weighty_items, item, view.times)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
@@ -243,7 +216,7 @@ def _problem_data(
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "few": finished < verdicts.FEW}
     return {
-        "tiles": verdicts.list_tiles(state, item, health, certificate),
+        "tiles": verdicts.list_tiles(state, item, health),
         "faults": verdicts.find_faults(state, health.pending),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
@@ -263,8 +236,8 @@ def _control_slate(state: ProblemState) -> str:
     return "the baseline that its request names; a request without one is refused"
 
 
-def _problem_row(state: ProblemState, pending: int, public: bool) -> Data:
-    now, faults = state.history.earned(state.weighty_items), [] if public else verdicts.find_faults(state, pending)
+def _problem_row(state: ProblemState, pending: int) -> Data:
+    now, faults = state.history.earned(state.weighty_items), verdicts.find_faults(state, pending)
     finished = state.history.complete + state.history.expired
     row = {"decisions": state.decisions, "pending": pending, "n_arms": state.problem.n_arms}
     return row | {
@@ -274,7 +247,7 @@ def _problem_row(state: ProblemState, pending: int, public: bool) -> Data:
         "reward": None if now is None else now.realised,
         "learning": verdicts.judge_learning(state),
         "fault": next((one for one in faults if one.harms), faults[0] if faults else None),
-        "feedback": "–" if public else "good" if finished >= verdicts.FEW else "too early",
+        "feedback": "good" if finished >= verdicts.FEW else "too early",
     }
 
 

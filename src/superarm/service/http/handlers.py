@@ -150,15 +150,6 @@ async def get_lift(call: Call) -> Answer:
     return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
 
-async def get_certificate(call: Call) -> Answer:
-    """Whether the slate that is best by the means is best up to epsilon; epsilon and delta may be given."""
-    tenant, name = call.who.tenant, call.path["name"]
-    epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
-    delta = parse_number(call.query, "delta", 0.05, 1.0)
-    found = await call.coordinator.certifier.certify(tenant, name, epsilon, delta)
-    return 200, await call.coordinator.read(tenant, name, lambda state: views.certificate(state, found))
-
-
 async def restore_version(call: Call) -> Answer:
     """Restore the settings of an earlier version, as a new version."""
     version = parse_integer(call.path, "version", 0, 10**9)

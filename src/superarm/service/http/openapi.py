@@ -45,7 +45,6 @@ _PARAMETERS = {
     "points": "How many intervals.",
     "problem": "The name of a problem; without it, all problems and keys.",
     "delta": "The chance that an interval may be wrong.",
-    "epsilon": "How much better another slate may be; 5 % of the slate's value by default.",
     "item": "The item whose part of the reward is compared; without it, the whole reward.",
     "most": "How many features are named for each arm.",
 }

@@ -12,7 +12,7 @@ from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import handlers, searching
 from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.handlers import Answer, Call
-from superarm.service.http.query import DELTA, PAGE, Parameter, number, text, whole
+from superarm.service.http.query import DELTA, PAGE, Parameter, text, whole
 
 
 class Operation(NamedTuple):
@@ -90,10 +90,6 @@ OPERATIONS = (
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
     Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA, text("item"))),
-    Operation(
-        *("GET", f"{P}/certificate", "read", handlers.get_certificate, replies.CertificateReply, FEW),
-        query=(number("epsilon", 1e12), DELTA),
-    ),
     Operation(
         *("POST", f"{P}/decisions", "decide", handlers.post_decision, DECISION, (404, 409, 422, 429)),
         *(schemas.AskBody, VISIT),

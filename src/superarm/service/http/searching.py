@@ -293,11 +293,8 @@ class AuditReply(Struct, frozen=True):
 
 def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntry]:
     """All changes of a tenant, newest first; with ``problem``, only those of this problem."""
-    found = list(_changes(store, tenant, problem))
-    if problem is None:
-        found += _key_changes(store, tenant)
-    found.sort(key=lambda entry: entry.at, reverse=True)
-    return found
+    found = [*(_key_changes(store, tenant) if problem is None else ()), *_changes(store, tenant, problem)]
+    return sorted(reversed(found), key=lambda entry: entry.at, reverse=True)  # of one millisecond, the later first
 
 
 def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:

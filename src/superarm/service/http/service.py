@@ -32,8 +32,6 @@ class ServiceLimits(NamedTuple):
         The path under which a proxy publishes the service; empty for none.
     access_log
         Whether every request is a line of the log.
-    public_console
-        The tenant whose console anybody may look at, without a key; empty for none.
     beacon_secrets
         What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
     beacon_origins
@@ -55,7 +53,6 @@ class ServiceLimits(NamedTuple):
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
     access_log: bool = False
-    public_console: str = ""
     beacon_secrets: Sequence[str] = ()
     beacon_origins: Sequence[str] = ()
     beacon_seconds: int = 86_400

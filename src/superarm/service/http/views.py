@@ -1,21 +1,17 @@
 """Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
-import math
-
 import numpy as np
 from msgspec import UNSET
 
 from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
-from superarm.offline import Convergence
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.replies import (
     ArmRow,
-    CertificateReply,
     DecisionReply,
     GroupReply,
     IntervalReply,
@@ -89,32 +85,6 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftRe
         learner.guarded,
         None if item is None else learner.items.all[item],
     )
-
-
-def certificate(learner: ProblemState, found: Convergence | str) -> CertificateReply:
-    """The reply on whether the best slate is known."""
-    if isinstance(found, str):
-        return CertificateReply([], False, None, None, None, None, None, found)
-    more, reason = needed_decisions(learner, found)
-    return CertificateReply(
-        [learner.arms.all[j] for j in found.slate],
-        found.certified,
-        IntervalReply(found.value, found.low, found.high),
-        found.shortfall if math.isfinite(found.shortfall) else None,
-        found.epsilon,
-        found.delta,
-        more,
-        reason,
-    )
-
-
-def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | None, str]:
-    """How many more decisions are expected to be needed for the certificate; None, and why, if that is not known."""
-    if found.certified:
-        return 0, ""
-    if math.isinf(found.growth):
-        return None, "more observations in the present proportions would not do: another slate is as good, or nearly"
-    return math.ceil((found.growth - 1.0) * max(learner.asked, learner.learner.rounds, 1)), ""
 
 
 def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:

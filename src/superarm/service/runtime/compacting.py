@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from functools import partial
 from itertools import islice
 
 from superarm.core.errors import SuperarmError
@@ -47,7 +48,7 @@ async def compact_served(coordinator: Coordinator, before: int) -> int:
     n, rest = 0, iter(old.items())
     while part := dict(islice(rest, MAX_REMOVED_AT_ONCE)):
         async with coordinator.lock_all():
-            n += await coordinator.writer.run(lambda part=part: _remove(coordinator, part, position))
+            n += await coordinator.writer.run(partial(_remove, coordinator, part, position))
     return n
 
 

@@ -20,7 +20,6 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import guard_of
 from superarm.service.errors import RequestError, overloaded, unknown
-from superarm.service.runtime.certifying import Certifier
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer
@@ -100,7 +99,6 @@ class Coordinator:
         self.rates = TokenBuckets()
         self.condition = Condition()
         self.deadlines = Deadlines()
-        self.certifier = Certifier(self)
         self.on_failed: Callable[[], None] = lambda: None
         self._locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._creating = asyncio.Lock()

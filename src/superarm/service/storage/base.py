@@ -91,10 +91,6 @@ class AddressRefused(StoreUnavailable):
     """The database cannot be reached at this address, and waiting would not help unless something is changed."""
 
 
-FormerPlaces = dict[tuple[str, int], tuple[str, int]]
-"""The worker and the number that an event had, by its present ones."""
-
-
 class LogReader(Protocol):
     """What a state is restored from: a log, and its snapshots."""
 
@@ -254,10 +250,6 @@ class Store:
     def lost_tail(self) -> str:
         """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""
         return ""
-
-    def former_places(self) -> FormerPlaces:
-        """Where events were before ``superarm reshard`` moved them; empty if it never ran."""
-        return {}
 
     def keep_out_others(self) -> None:
         """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""

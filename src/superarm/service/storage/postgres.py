@@ -23,7 +23,6 @@ from superarm.service.storage.base import (
     MOVED,
     AddressRefused,
     DecisionSpan,
-    FormerPlaces,
     KeyRow,
     LogLine,
     LogReader,
@@ -436,11 +435,6 @@ class Postgres(Store):
             " ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
             row,
         )
-
-    def former_places(self) -> FormerPlaces:
-        ((known,),) = self.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
-        found = self.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
-        return {(worker, seq): (former, number) for worker, seq, former, number in found}
 
     def close(self) -> None:
         if self._reader is not None:

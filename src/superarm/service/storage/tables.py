@@ -3,7 +3,7 @@
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
 if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
-of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy),
+of the arm to be in the slate, exact or counted from ``inclusion_draws``),
 ``group`` (the user's segment, where the problem has segments), ``comparison`` ("policy" or "control" where a control
 share is compared) and ``unit`` (a digest of whom the decision was for).
 
@@ -21,10 +21,9 @@ from superarm.core.describe import describe
 from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.offline.formats.tables import NAMES, NOT_SHOWN, read_columns
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store, recall_decision
-from superarm.service.storage.replay import Inclusion, Replayed
 
 FIELDS = {
     "timestamp": "int64",
@@ -44,7 +43,6 @@ FIELDS = {
     "deterministic": "bool",
     "inclusion": "double",
     "inclusion_draws": "int64",
-    "target_inclusion": "double",
     "group": "string",
     "comparison": "string",
     "unit": "string",
@@ -53,10 +51,8 @@ FIELDS = {
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows(
-    store: Store, tenant: str | None = None, problem: str | None = None, replayed: dict[Key, Replayed] | None = None
-) -> Iterator[dict[str, Any]]:
-    """The decisions of the log, entry by entry; ``replayed`` has what was computed of them afterwards."""
+def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
+    """The decisions of the log, entry by entry."""
     names = Ledger()
     for read in store.tail({}, problems=True):
         names.apply(read.entry)
@@ -67,7 +63,7 @@ def rows(
         if not names.serves(key[0], record):
             continue  # of a problem that was deleted
         learner = names.problems[key[0], record.asked.problem]
-        yield from decision_rows(key[0], record, learner, (replayed or {}).get(key))
+        yield from decision_rows(key[0], record, learner)
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
@@ -101,16 +97,14 @@ def _decisions(store: Store) -> list[tuple[str, str]]:
     ]
 
 
-def decision_rows(
-    tenant: str, record: DecisionRecord, learner: ProblemState, again: Replayed | None = None
-) -> Iterator[dict[str, Any]]:
-    """One row per arm of a decision and item; ``again`` has what was computed of it afterwards."""
+def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
+    """One row per arm of a decision and item."""
     asked = record.asked
     state = record.state
-    chances = asked.propensities if record.action == asked.action else None
+    as_asked = record.action == asked.action
+    chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
-    inclusion, target = _inclusion(record, again)
     group = None if learner.contexts is None else learner.contexts.segment_name(asked)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
@@ -135,25 +129,13 @@ def decision_rows(
                 "defaulted": defaulted,
                 "propensity_score": chances[place] if chances and place is not None else None,
                 "deterministic": certain,
-                "inclusion": inclusion.chances[place] if inclusion.chances and place is not None else None,
-                "inclusion_draws": inclusion.draws if inclusion.chances else None,
-                "target_inclusion": target[place] if target and place is not None else None,
+                "inclusion": inclusion[place] if inclusion and place is not None else None,
+                "inclusion_draws": asked.draws if inclusion else None,
                 "group": group,
                 "comparison": asked.group or None,
                 "unit": asked.unit or None,
                 "fallback": asked.fallback,
             }
-
-
-def _inclusion(record: DecisionRecord, again: Replayed | None) -> tuple[Inclusion, tuple[float, ...] | None]:
-    """The inclusion of the arms of a slate as it was shown, by its own policy and by another one."""
-    asked = record.asked
-    if record.action != asked.action:
-        return Inclusion(None, 0), None
-    own = Inclusion(asked.inclusion, asked.draws)
-    if own.chances is None and again is not None and again.own is not None:
-        own = again.own
-    return own, None if again is None else again.target
 
 
 def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
