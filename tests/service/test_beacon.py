@@ -50,7 +50,7 @@ def run(tmp_path, body, **limits: Any) -> Any:
             key, row = make_key(tenant, (scopes,))
             keys[tenant, scopes] = {"authorization": f"Bearer {key}"}
             store.put_key(row)
-        given = {"beacon_secrets": (SECRET, OLD), "beacon_origins": (SHOP,), **limits}
+        given = {"beacon_secret": (SECRET, OLD), "beacon_origin": (SHOP,), **limits}
         async with serving(application(store, ServiceLimits(**given))) as http:
             signed = {}
             for tenant in ("one", "two"):
@@ -194,19 +194,19 @@ def test_without_a_secret_there_are_no_beacons(tmp_path):
         assert (await send(http, forge(SECRET, "one", "p", "d", time.time() + 60))).status_code == 404
         assert "/v1/problems/{name}/beacon" not in (await http.get("/openapi.json")).json()["paths"]
 
-    run(tmp_path, body, beacon_secrets=(), beacon_origins=())
+    run(tmp_path, body, beacon_secret=(), beacon_origin=())
 
 
 def test_settings_that_make_no_sense_are_refused():
     for wrong, words in (
-        ({"beacon_secrets": ("short",)}, "shorter than 32"),
-        ({"beacon_origins": (SHOP,)}, "needs --beacon-secret"),
-        ({"beacon_secrets": (SECRET,), "beacon_origins": ("https://shop.example/",)}, "without a path"),
-        ({"beacon_secrets": (SECRET,), "beacon_origins": ("*",)}, "give an origin"),
+        ({"beacon_secret": ("short",)}, "shorter than 32"),
+        ({"beacon_origin": (SHOP,)}, "needs --beacon-secret"),
+        ({"beacon_secret": (SECRET,), "beacon_origin": ("https://shop.example/",)}, "without a path"),
+        ({"beacon_secret": (SECRET,), "beacon_origin": ("*",)}, "give an origin"),
     ):
         with pytest.raises(SuperarmError, match=words):
             check_beacon(ServiceLimits(**wrong))
-    check_beacon(ServiceLimits(beacon_secrets=(SECRET,), beacon_origins=("http://localhost:3000", "http://[::1]:80")))
+    check_beacon(ServiceLimits(beacon_secret=(SECRET,), beacon_origin=("http://localhost:3000", "http://[::1]:80")))
 
 
 def test_a_signed_id_ends_on_time():

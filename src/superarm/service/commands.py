@@ -196,9 +196,10 @@ def keys() -> None:
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""
     from superarm.service.http.auth import make_key
-    from superarm.service.server import check_file, open_store
+    from superarm.service.server import check_directory, open_store
 
-    if check_file(db, create=False):
+    check_directory(db, create=False)
+    if "://" not in db and not Path(db).exists():
         click.echo(f"{Path(db).resolve()} did not exist: this is a new database", err=True)
     with contextlib.closing(open_store(db, serving=False)) as store:
         key, row = make_key(tenant, scopes, note)

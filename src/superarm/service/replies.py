@@ -319,6 +319,168 @@ class SpecReply(Struct, frozen=True):
     spec: ProblemSpec
 
 
+class HistoryInterval(Struct, frozen=True):
+    """Decisions of some time.
+
+    Parameters
+    ----------
+    since
+        When it begins, in milliseconds since 1970.
+    until
+        When it ends.
+    decisions
+        How many decisions were made.
+    shown
+        How many of them showed the arm.
+    observed
+        How many of its outcomes were observed.
+    mean
+        Their mean; null if there are none.
+    """
+
+    since: int
+    until: int
+    decisions: int
+    shown: int
+    observed: int
+    mean: float | None
+
+
+class ListedDecision(Struct, frozen=True, omit_defaults=True):
+    """A decision in a list.
+
+    Parameters
+    ----------
+    id
+        Its id.
+    at
+        When it was made, in milliseconds since 1970.
+    t
+        The round that it was made for.
+    version
+        The version of the settings under which it was made.
+    state
+        ``open``, ``deferred``, ``complete``, ``expired`` or ``unshown``.
+    arms
+        The slate that was shown.
+    values
+        One row per arm, one value per item; null where nothing is known.
+    group
+        ``policy`` or ``control``, if it is part of their comparison.
+    fallback
+        Whether the guardrail let the control slate be shown.
+    unit
+        A digest of whom it was for.
+    """
+
+    id: str
+    at: int
+    t: int
+    version: int
+    state: str
+    arms: list[str]
+    values: list[list[float | None] | None]
+    group: str = ""
+    fallback: bool = False
+    unit: str = ""
+
+
+class DecisionPageReply(Struct, frozen=True):
+    """Decisions, newest first. A page may be short, or empty, before the last.
+
+    Parameters
+    ----------
+    decisions
+        The decisions.
+    cursor
+        Where the next page begins; null after the last.
+    """
+
+    decisions: list[ListedDecision]
+    cursor: str | None
+
+
+class HistoryReply(Struct, frozen=True):
+    """The history of an arm.
+
+    Parameters
+    ----------
+    arm
+        The arm; null for all arms together.
+    intervals
+        Intervals of equal length, oldest first.
+    """
+
+    arm: str | None
+    intervals: list[HistoryInterval]
+
+
+class DeletedReply(Struct, frozen=True):
+    """What was deleted.
+
+    Parameters
+    ----------
+    problem
+        The name of the problem.
+    """
+
+    problem: str
+
+
+class ErasedReply(Struct, frozen=True):
+    """How many decisions were erased.
+
+    Parameters
+    ----------
+    problem
+        Their problem.
+    erased
+        How many decisions were erased.
+    """
+
+    problem: str
+    erased: int
+
+
+class AuditEntry(Struct, frozen=True):
+    """One change.
+
+    Parameters
+    ----------
+    at
+        When, in milliseconds since 1970.
+    what
+        What was changed.
+    problem
+        Of which problem; null for keys.
+    by
+        The id of the key that did it.
+    details
+        What it changed.
+    """
+
+    at: int
+    what: str
+    problem: str | None
+    by: str
+    details: dict[str, Any]
+
+
+class AuditReply(Struct, frozen=True):
+    """A page of changes, newest first.
+
+    Parameters
+    ----------
+    entries
+        The changes.
+    total
+        How many there are.
+    """
+
+    entries: list[AuditEntry]
+    total: int
+
+
 class ErrorBody(Struct, frozen=True):
     """Why nothing was done.
 
@@ -344,3 +506,8 @@ class ErrorReply(Struct, frozen=True):
     """
 
     error: ErrorBody
+
+
+def refusal(code: str, message: str) -> ErrorReply:
+    """The reply that says why nothing was done."""
+    return ErrorReply(ErrorBody(code, message))

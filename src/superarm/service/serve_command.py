@@ -17,14 +17,9 @@ PREFIX = "SUPERARM_SERVE"
 called superarm, to the address of that service."""
 
 SECRET_SETTINGS = ("ssl_keyfile_password", "admin_key", "beacon_secret")
-FIELDS = {
-    "rate": "per_second",
-    "max_problems": "problems",
-    "max_body": "body_bytes",
-    "beacon_secret": "beacon_secrets",
-    "beacon_origin": "beacon_origins",
-}
-"""Settings that have another name among ``ServiceLimits``."""
+LISTENING = ("host", "port", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
+"""Settings that are options of uvicorn."""
+
 DEMO_SEED = 0
 
 _SOURCES = {
@@ -164,24 +159,22 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     if demo:
         _check_demo(given)
     from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
-    from superarm.service.server import Listening, check_file, prepare_store
+    from superarm.service.server import check_directory
     from superarm.service.server import serve as run
 
     own = ("db", "admin_key", "create", "import")
     db, admin_key, create, imports = (given.pop(name) for name in own)
-    listening = Listening(**{name: given.pop(name) for name in Listening._fields})
-    more: Any = {"root_path": check_root_path(given.pop("root_path"))}
-    # A demo need not wait until kernels are compiled.
-    limits = ServiceLimits(compiled=not demo, **more, **{FIELDS.get(name, name): one for name, one in given.items()})
+    listening = {name: given.pop(name) for name in LISTENING} | {"limit_concurrency": given.pop("max_connections")}
+    given["root_path"] = check_root_path(given["root_path"])
+    limits = ServiceLimits(compiled=not demo, **given)  # a demo need not wait until kernels are compiled
     check_beacon(limits)
     if limits.retain_days is not None and "://" in db:
         raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:
         if demo:
-            db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
-        new = check_file(db, create) and not demo
-        preparation = prepare_store(db, listening.host, admin_key)
-        run(db, listening, limits, imports, describe_settings(context), preparation, new)
+            db = context.params["db"] = stack.enter_context(_demo(context, db, listening["port"]))
+        check_directory(db, create)
+        run(db, listening, limits, imports, describe_settings(context), admin_key)
 
 
 def _check_demo(given: dict[str, Any]) -> None:
@@ -191,12 +184,12 @@ def _check_demo(given: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _demo(context: click.Context, db: str, listening: Any) -> Iterator[str]:
+def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
     """Visitors of the service, and the database that it uses: a temporary one if none was given."""
     from superarm.service.demo import visit_in_background
 
     given = context.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    url = f"http://127.0.0.1:{listening.port}"
+    url = f"http://127.0.0.1:{port}"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as an exception, so that the directory goes away
     with tempfile.TemporaryDirectory(prefix="superarm-demo-") as directory:
         click.echo(f"The console is at {url}/; Ctrl-C ends the demo.", err=True)

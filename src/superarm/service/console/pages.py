@@ -18,11 +18,12 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError, unknown
 from superarm.service.http import views
+from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
-from superarm.service.http.handlers import Call
-from superarm.service.http.searching import AuditEntry, DecisionPageReply, find_decisions, get_history, read_audit
+from superarm.service.http.handlers import Call, find_decisions, get_history
 from superarm.service.http.service import Service
+from superarm.service.replies import AuditEntry, DecisionPageReply
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
@@ -192,8 +193,7 @@ class Pages:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
 
     def _call(self, who: Principal, name: str, query: dict[str, str]) -> Call:
-        service = self._service
-        return Call(service.coordinator, who, {"name": name}, query, None, service.limits.problems, service.rates)
+        return Call(self._service, who, {"name": name}, query)
 
 
 def may_change(who: Principal) -> bool:

@@ -51,7 +51,7 @@ class BeaconEndpoint:
 
     def __init__(self, service: Service, signer: Signer) -> None:
         self._service, self._signer = service, signer
-        self._origins = frozenset(origin.encode("latin-1") for origin in service.limits.beacon_origins)
+        self._origins = frozenset(origin.encode("latin-1") for origin in service.limits.beacon_origin)
         self._rates = RateLimits(service.limits.beacon_rate)
         self._decoder = msgspec.json.Decoder(BeaconBody)
 
@@ -109,6 +109,6 @@ class BeaconEndpoint:
     async def _tell(self, signed: SignedDecision, body: TellBody) -> Reply:
         service, who = self._service, Principal("", signed.tenant, frozenset())
         path = {"name": signed.problem, "id": signed.id}
-        call = Call(service.coordinator, who, path, {}, body, service.limits.problems, service.rates)
+        call = Call(service, who, path, body=body)
         status, answer = await BEACON.handler(call)
         return Reply(status, msgspec.json.encode(answer))

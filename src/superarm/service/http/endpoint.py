@@ -16,7 +16,7 @@ from superarm.service.http.handlers import Call, check_problem
 from superarm.service.http.operations import Operation
 from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
-from superarm.service.replies import ErrorBody, ErrorReply
+from superarm.service.replies import refusal
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
@@ -71,7 +71,7 @@ class Endpoint:
             require_json(headers)
         if self._decoder is not None:
             body = await decode_body(self._decoder, body)
-        call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
+        call = Call(service, who, path, query, body)
         await check_problem(call)
         status, answer = await operation.handler(call)
         return (
@@ -220,8 +220,7 @@ def error_reply(error: RequestError) -> Reply:
         headers.append((b"www-authenticate", b"Bearer"))
     if error.status in (408, 413):
         headers.append((b"connection", b"close"))  # the rest of the body is not read
-    body = msgspec.json.encode(ErrorReply(ErrorBody(error.code, error.message)))
-    return Reply(error.status, body, headers=tuple(headers))
+    return Reply(error.status, msgspec.json.encode(refusal(error.code, error.message)), headers=tuple(headers))
 
 
 async def send_reply(send: Any, reply: Reply) -> None:

@@ -5,14 +5,16 @@ What an operation does is the first line of its handler's docstring.
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import handlers, searching
+from superarm.service.http import handlers
 from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.handlers import Answer, Call
-from superarm.service.http.query import DELTA, PAGE, Parameter, text, whole
+from superarm.service.http.query import DELTA, LIMIT, PAGE, Parameter, text, whole
+
+P = "/v1/problems/{name}"
 
 
 class Operation(NamedTuple):
@@ -41,7 +43,8 @@ class Operation(NamedTuple):
     def name(self) -> str:
         """Its name among all operations: a handler may serve a decision with and without its problem."""
         name = self.handler.__name__
-        return name.replace("_", "_problem_", 1) if {"{name}", "{id}"} <= set(self.path.split("/")) else name
+        both = {"{name}", "{id}"} <= set(self.path.split("/")) or self.path == f"{P}/feedback/bulk"
+        return name.replace("_", "_problem_", 1) if both else name
 
     @property
     def replies(self) -> dict[int, Any]:
@@ -49,7 +52,6 @@ class Operation(NamedTuple):
         return {201: self.reply, 200: self.reply} if self.creates else {200: self.reply}
 
 
-P = "/v1/problems/{name}"
 BOTH = ("/v1/decisions/{id}", f"{P}/decisions/{{id}}")
 PROBLEM, DECISION, APPLIED = replies.ProblemReply, replies.DecisionReply, replies.AppliedReply
 TOLD = {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]}
@@ -66,12 +68,15 @@ VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 VISITS = {"decisions": [{"id": "visit-2"}, {}]}
 NEW_ARM, NEW_ITEM = {"add": ["ad-5"], "retire": ["ad-4"]}, {"add": ["arts"], "weights": [2.0]}
 FEW, MOST = (404, 422), (404, 409, 421, 422)
+OVER_TIME = (text("since"), text("until"), text("arm"), whole("points", 1, 1_000, 30))
+STATES, GROUPS = text("state", get_args(handlers.State)), text("group", get_args(handlers.Compared))
+FOUND = (*OVER_TIME[:3], text("unit"), STATES, GROUPS, text("cursor"), LIMIT)
 
 OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
     Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
     Operation(
-        "GET", "/v1/audit", "admin", searching.get_audit, searching.AuditReply, (422,), query=(text("problem"), *PAGE)
+        "GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=(text("problem"), *PAGE)
     ),
     Operation("GET", "/v1/policies", "read", handlers.get_policies, replies.ComponentsReply),
     Operation("GET", "/v1/rewards", "read", handlers.get_rewards, replies.ComponentsReply),
@@ -116,23 +121,23 @@ OPERATIONS = (
         for path in BOTH
     ),
     Operation("POST", "/v1/feedback/bulk", "feedback", handlers.post_bulk, bytes, (), bytes, BULK),
-    Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_problem_bulk, bytes, (404,), bytes, BULK),
+    Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_bulk, bytes, (404,), bytes, BULK),
     Operation(
-        *("GET", f"{P}/decisions", "read", searching.get_decisions, searching.DecisionPageReply, FEW),
-        query=searching.FOUND_QUERY,
+        *("GET", f"{P}/decisions", "read", handlers.get_decisions, replies.DecisionPageReply, FEW),
+        query=FOUND,
     ),
     Operation(
-        *("GET", f"{P}/history", "read", searching.get_history, searching.HistoryReply, FEW),
-        query=searching.HISTORY_QUERY,
+        *("GET", f"{P}/history", "read", handlers.get_history, replies.HistoryReply, FEW),
+        query=OVER_TIME,
     ),
     Operation(
-        *("POST", f"{P}/erasures", "admin", searching.erase_unit, searching.ErasedReply, FEW, schemas.ErasureBody),
+        *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),
         {"unit": "visitor-1"},
     ),
     *(
-        Operation("DELETE", path, "admin", searching.erase_decision, searching.ErasedReply, (404, 421))
+        Operation("DELETE", path, "admin", handlers.erase_decision, replies.ErasedReply, (404, 421))
         for path in reversed(BOTH)
     ),
     # Last, so that the examples can be tried one after the other.
-    Operation("DELETE", P, "admin", searching.delete_problem, searching.DeletedReply, (404,)),
+    Operation("DELETE", P, "admin", handlers.delete_problem, replies.DeletedReply, (404,)),
 )

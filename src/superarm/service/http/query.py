@@ -5,7 +5,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, get_args
 from urllib.parse import parse_qsl
@@ -58,7 +58,7 @@ def parse_query(query: bytes, allowed: Sequence[Parameter]) -> dict[str, str]:
     return {name: value for name, value in pairs if value}
 
 
-def parse_integer(values: dict[str, str], name: str, default: int, most: int, least: int = 0) -> int:
+def parse_integer(values: Mapping[str, str], name: str, default: int, most: int, least: int = 0) -> int:
     """A whole number from the path or the query."""
     given = values.get(name)
     if given is None:
@@ -68,12 +68,12 @@ def parse_integer(values: dict[str, str], name: str, default: int, most: int, le
     return int(given)
 
 
-def parse_limit(values: dict[str, str]) -> int:
+def parse_limit(values: Mapping[str, str]) -> int:
     """How many rows of a page are wanted."""
     return parse_integer(values, "limit", 100, 1_000, 1)
 
 
-def parse_number(values: dict[str, str], name: str, default: float, below: float) -> float:
+def parse_number(values: Mapping[str, str], name: str, default: float, below: float) -> float:
     """A positive number from the query."""
     text = values.get(name, str(default))
     try:

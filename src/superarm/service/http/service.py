@@ -18,11 +18,11 @@ class ServiceLimits(NamedTuple):
 
     Parameters
     ----------
-    body_bytes
+    max_body
         The size of the largest request body.
-    per_second
+    rate
         The average number of requests per second that a key may send; None for no limit.
-    problems
+    max_problems
         The number of problems that a tenant may have.
     queue
         The number of events that may wait for a commit.
@@ -32,9 +32,9 @@ class ServiceLimits(NamedTuple):
         The path under which a proxy publishes the service; empty for none.
     access_log
         Whether every request is a line of the log.
-    beacon_secrets
+    beacon_secret
         What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
-    beacon_origins
+    beacon_origin
         The origins of pages that may send feedback.
     beacon_seconds
         How long a signed id is valid.
@@ -46,15 +46,15 @@ class ServiceLimits(NamedTuple):
         Whether the kernels of problems are compiled before their first decision.
     """
 
-    body_bytes: int = 8 * 1024 * 1024
-    per_second: float | None = None
-    problems: int = 1_000
+    max_body: int = 8 * 1024 * 1024
+    rate: float | None = None
+    max_problems: int = 1_000
     queue: int = 10_000
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
     access_log: bool = False
-    beacon_secrets: Sequence[str] = ()
-    beacon_origins: Sequence[str] = ()
+    beacon_secret: Sequence[str] = ()
+    beacon_origin: Sequence[str] = ()
     beacon_seconds: int = 86_400
     beacon_rate: float = 20.0
     retain_days: float | None = None
@@ -74,10 +74,10 @@ def check_root_path(path: str) -> str:
 
 def check_beacon(limits: ServiceLimits) -> None:
     """Refuse settings of beacons with which browsers could not send feedback."""
-    Signer(list(limits.beacon_secrets), limits.beacon_seconds)
-    if limits.beacon_origins and not limits.beacon_secrets:
+    Signer(list(limits.beacon_secret), limits.beacon_seconds)
+    if limits.beacon_origin and not limits.beacon_secret:
         raise SuperarmError("--beacon-origin: needs --beacon-secret, too; take openssl rand -base64 32")
-    for origin in limits.beacon_origins:
+    for origin in limits.beacon_origin:
         if not re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin):
             raise SuperarmError(
                 f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
@@ -95,11 +95,11 @@ class Service:
         self.store, self.limits = store, limits
         self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every, limits.compiled)
         self.keyring = Keyring(store)
-        self.rates = RateLimits(limits.per_second)
+        self.rates = RateLimits(limits.rate)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
-        self.bodies = Bodies(limits.body_bytes)
+        self.bodies = Bodies(limits.max_body)
         self.metrics = Metrics(self.coordinator)
-        self.signer = Signer(list(limits.beacon_secrets), limits.beacon_seconds) if limits.beacon_secrets else None
+        self.signer = Signer(list(limits.beacon_secret), limits.beacon_seconds) if limits.beacon_secret else None
         self.stopping = False
         self.failure = ""
 

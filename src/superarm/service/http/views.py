@@ -1,5 +1,7 @@
 """Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import UNSET
 
@@ -16,6 +18,7 @@ from superarm.service.replies import (
     GroupReply,
     IntervalReply,
     LiftReply,
+    ListedDecision,
     ProblemReply,
 )
 
@@ -41,6 +44,24 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         asked.fallback,
         None if asked.context is None else asked.context.given,
         None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
+    )
+
+
+def listed(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
+    """A decision in a list."""
+    asked = record.asked
+    values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
+    return ListedDecision(
+        asked.id,
+        asked.at,
+        asked.t,
+        asked.version,
+        record.state,
+        [names[j] for j in record.action],
+        values,
+        asked.group,
+        asked.fallback,
+        asked.unit,
     )
 
 

@@ -23,7 +23,15 @@ from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer
-from superarm.service.storage.base import MOVED, LogLine, Position, Store, StoreUnavailable, recall_decision
+from superarm.service.storage.base import (
+    MOVED,
+    AddressRefused,
+    LogLine,
+    Position,
+    Store,
+    StoreUnavailable,
+    recall_decision,
+)
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
@@ -129,6 +137,8 @@ class Coordinator:
                     self.include(ledger, position)
                 break
             except StoreUnavailable as error:
+                if isinstance(error, AddressRefused):
+                    raise
                 self.condition.enter("starting", str(error))
                 await asyncio.sleep(RETRY_SECONDS)
         self.writer = Writer(self.store, self._queue_limit, self._note_writing)
