@@ -20,11 +20,19 @@ DB = click.option(
 )
 
 
+def _import(context: click.Context, parameter: click.Parameter, modules: tuple[str, ...]) -> None:
+    if modules:
+        from superarm.service.server import import_components
+
+        import_components(modules)
+
+
 IMPORT = click.option(
     "--import",
-    "imports",
     multiple=True,
     metavar="MODULE",
+    callback=_import,
+    expose_value=False,
     help="A Python module that adds policies or rewards of your own; may be given several times.",
 )
 
@@ -52,17 +60,15 @@ def open_for_reading(db: str) -> Iterator[Any]:
     help="Only decisions that ended, and did not change for so long.",
 )
 @IMPORT
-def compact(db: str, older_than: float, imports: tuple[str, ...]) -> None:
+def compact(db: str, older_than: float) -> None:
     """Remove old and erased decisions from the log; no service may run. Export them before, if you want to keep them.
 
     The log then begins with a snapshot that was verified; counters, settings and pending decisions stay as they are.
     """
     import time
 
-    from superarm.service.server import import_components
     from superarm.service.storage.compaction import compact as run
 
-    import_components(imports)
     with open_for_reading(db) as store:
         n = run(store, int((time.time() - 86_400 * older_than) * 1000))
         n_events = sum(1 for _ in store.tail({}))
@@ -74,7 +80,7 @@ def compact(db: str, older_than: float, imports: tuple[str, ...]) -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Rebuild snapshots that disagree with the log, which itself is never changed; no service may run.",
+    help="Rebuild snapshots from the log, which itself is never changed; no service may run.",
 )
 @click.option(
     "--accept-loss",
@@ -82,24 +88,17 @@ def compact(db: str, older_than: float, imports: tuple[str, ...]) -> None:
     help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
 )
 @IMPORT
-def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -> None:
+def verify(db: str, repair: bool, accept_loss: bool) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
-    from superarm.service.server import import_components
     from superarm.service.storage.snapshot import repair as rebuild
     from superarm.service.storage.snapshot import verify as check
 
-    import_components(imports)
     with open_for_reading(db) as store:
         if accept_loss and (lost := store.lost_tail()):
             store.accept_loss()
             click.echo(f"accepted: {lost}")
         if repair:
-            done = rebuild(store)
-            if done.deleted:
-                click.echo(f"deleted {done.deleted} snapshots that disagreed with the log, kept {done.kept}")
-                click.echo(f"wrote a snapshot of all {done.events} events")
-            else:
-                click.echo(f"nothing to repair: {done.kept} snapshots agree with the log")
+            click.echo(f"replaced all snapshots by one of all {rebuild(store)} events")
         report = check(store)
     found = f"{report.events} events, {report.problems} problems, {report.open} open decisions"
     click.echo(f"{found}, {report.snapshots} snapshots")
@@ -130,13 +129,11 @@ def reshard(db: str) -> None:
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
 @IMPORT
-def export(db: str, target: Path, tenant: str | None, problem: str | None, imports: tuple[str, ...]) -> None:
+def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
-    from superarm.service.server import import_components
     from superarm.service.storage.tables import describe_problems, rows
     from superarm.service.storage.tables import export as write
 
-    import_components(imports)
     with open_for_reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target, describe_problems(store, tenant, problem))
     click.echo(f"{n} rows in {target}")

@@ -81,8 +81,8 @@ def serve(
     db: str,
     listening: dict[str, Any],
     limits: ServiceLimits,
-    imports: Sequence[str] = (),
-    configuration: dict[str, Any] | None = None,
+    imports: Sequence[str],
+    configuration: dict[str, Any],
     admin_key: str | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
@@ -96,13 +96,13 @@ def serve(
     host, port = listening["host"], listening["port"]
     key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
     import_components(imports)
-    configure_logging()
-    if configuration is not None:
-        log.info("configuration", extra={"fields": {"settings": configuration}})
-    if "://" not in db and not Path(db).exists():
-        log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
+    new = "://" not in db and not Path(db).exists()
     with _bind(host, port) as address:
         store = open_store(db, wait=True)
+        configure_logging()
+        log.info("configuration", extra={"fields": {"settings": configuration}})
+        if new:
+            log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
         app = application(store, limits, _leave, PATIENCE_SECONDS, lambda store: prepare(store, host, key))
         config = uvicorn.Config(
             app,

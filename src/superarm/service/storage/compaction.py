@@ -13,7 +13,7 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
-from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store
+from superarm.service.storage.base import LogLine, NumberedLine, Position, SavedSnapshot, Store
 from superarm.service.storage.postgres_tables import problem_of
 from superarm.service.storage.snapshot import (
     compare_ledgers,
@@ -46,7 +46,7 @@ def compact(store: Store, before: int) -> int:
     return len(old)
 
 
-def choose_old(store: LogReader, ledger: Ledger, until: Position, before: int) -> OldDecisions:
+def choose_old(store: Store, ledger: Ledger, until: Position, before: int) -> OldDecisions:
     """The decisions that leave the log, given the state at the position ``until``; they did not change after it."""
     problems: dict[Key, tuple[Key, bool]] = {}
     last: dict[Key, int] = defaultdict(int)
@@ -70,7 +70,7 @@ def choose_old(store: LogReader, ledger: Ledger, until: Position, before: int) -
     return old
 
 
-def plan_compaction(store: LogReader, base: SavedSnapshot, before: int) -> tuple[OldDecisions, Position]:
+def plan_compaction(store: Store, base: SavedSnapshot, before: int) -> tuple[OldDecisions, Position]:
     """Compare a snapshot of the state in use with the fold of the log, and choose the decisions that leave."""
     snapshot = decode_snapshot(base)
     assert snapshot is not None
@@ -80,7 +80,7 @@ def plan_compaction(store: LogReader, base: SavedSnapshot, before: int) -> tuple
     return choose_old(store, past, snapshot.position, before), snapshot.position
 
 
-def changed_since(store: LogReader, position: Position) -> set[Key]:
+def changed_since(store: Store, position: Position) -> set[Key]:
     """The decisions with events after a position."""
     entries = (read.entry for read in store.tail(position))
     return {(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision"}

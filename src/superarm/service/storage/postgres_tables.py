@@ -181,8 +181,8 @@ def reshard(connection: Any, begin: Position) -> tuple[int, Position]:
     """Give every problem a log of its own, within a transaction: how many events were moved there.
 
     No event changes; it gets another number in another log. Snapshots of all logs together are deleted. Of a log that
-    was compacted, the base holds the events up to ``begin``: they come first in the new logs, and their last numbers are
-    returned.
+    was compacted, the base holds the events up to ``begin``: they come first in the new logs, and their last numbers
+    are returned.
     """
     note_sharding(connection)
     connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")

@@ -23,7 +23,7 @@ from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState, fitted_part
-from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
 
 log = logging.getLogger("superarm.snapshot")
 
@@ -149,7 +149,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
         return None
 
 
-def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
+def begin_ledger(store: Store) -> tuple[Ledger, Position]:
     """The ledger that the log begins with, and its position: empty, or the bases of a log that was compacted."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     bases = []
@@ -166,7 +166,7 @@ def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
     return ledger, position
 
 
-def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
+def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
     """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
     ledger, position = Ledger(), None
     for saved in store.snapshots():
@@ -188,7 +188,7 @@ def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     return ledger, position, folded
 
 
-def open_snapshot(store: LogReader, snapshot: Snapshot) -> Ledger:
+def open_snapshot(store: Store, snapshot: Snapshot) -> Ledger:
     """The ledger at the position of a snapshot."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     _apply_problems(ledger, snapshot.position, store)
@@ -196,14 +196,14 @@ def open_snapshot(store: LogReader, snapshot: Snapshot) -> Ledger:
     return ledger
 
 
-def _apply_problems(ledger: Ledger, position: Position, store: LogReader) -> None:
+def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
     """Apply the events of problems up to a position."""
     for read in store.tail({}, problems=True):
         if read.seq <= position.get(read.worker, 0):
             ledger.apply(read.entry)
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
+def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
     histories = snapshot.histories or [
         History(decisions=part.asked) for part in snapshot.counters
     ]  # earlier ones: none
@@ -234,7 +234,7 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
     state.history = history
 
 
-def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
+def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
     """Count the decisions of a snapshot that does not hold their number: it is of an earlier version.
 
     They are complete, expired, pending or, as the log says, unshown; what a compaction has removed of the last ones is
@@ -300,7 +300,7 @@ def _verify(store: Store) -> VerifyReport:
     return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
 
 
-def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[str]:
+def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
     """Where a snapshot differs from the fold of the log up to its position."""
     snapshot = decode_snapshot(saved)
     if snapshot is None:
@@ -320,44 +320,24 @@ def _steps_of(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
     return {key: record.step for key, record in records.items()}
 
 
-class RepairReport(NamedTuple):
-    """What ``repair`` did: snapshots that disagreed with the log and were deleted, and those that were kept.
-
-    ``events`` are held by the snapshot that was written in place of the deleted ones.
-    """
-
-    deleted: int
-    kept: int
-    events: int
-
-
-def repair(store: Store) -> RepairReport:
-    """Delete the snapshots that disagree with the log and write one that is the fold of it.
+def repair(store: Store) -> int:
+    """Replace all snapshots by one that is the fold of the log: how many events it holds.
 
     The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
     """
     store.keep_out_others()
     if (found := store.check()) != "ok":
         raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
-    every = list(store.snapshots())
-    wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
-    for part in store.problem_logs():
-        own = list(part.snapshots())
-        every += own
-        wrong += [saved for saved in own if _snapshot_faults(part, saved, "snapshot")]
-    if not wrong:
-        return RepairReport(0, len(every), 0)
     whole, n_events = fold_log(store, None)
     position: Position = {}
     for read in store.tail({}):  # also what a base holds already: the numbers are those of the whole log
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
-    for saved in wrong:
-        store.forget(saved)
+    store.drop_snapshots()
     store.save(take_snapshot(whole, position))
-    return RepairReport(len(wrong), len(every) - len(wrong), n_events)
+    return n_events
 
 
-def fold_log(store: LogReader, until: Position | None) -> tuple[Ledger, int]:
+def fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
     """The ledger that follows from the log, or from its events up to a position; and how many events that were."""
     ledger, begin = begin_ledger(store)
     n_events = 0

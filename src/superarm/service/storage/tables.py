@@ -12,16 +12,19 @@ A Parquet file also holds the problems, for ``superarm.offline``: JSON under the
 
 import csv
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import numpy as np
 from msgspec import json
 
 from superarm.core.describe import describe
 from superarm.core.errors import InvalidArgument, MissingExtra
-from superarm.offline.formats.tables import NAMES, NOT_SHOWN, read_columns
+from superarm.offline import Log
+from superarm.rewards import Linear
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.ledger import Ledger
+from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store, recall_decision
 
@@ -53,9 +56,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
     """The decisions of the log, entry by entry."""
-    names = Ledger()
-    for read in store.tail({}, problems=True):
-        names.apply(read.entry)
+    names = _problems(store)
     for key in _decisions(store):
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
@@ -68,33 +69,25 @@ def rows(store: Store, tenant: str | None = None, problem: str | None = None) ->
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
     """The problems of the log, as plain data: tenant, name, the names of arms and items, and the description."""
+    found = []
+    for (owner, name), state in _problems(store).problems.items():
+        if (tenant, problem) == (tenant and owner, problem and name):
+            names = {"tenant": owner, "name": name, "arms": list(state.arms.all), "items": list(state.items.all)}
+            found.append(names | {"problem": describe(state.problem)})
+    return found
+
+
+def _problems(store: Store) -> Ledger:
+    """The problems of the log, without what was learnt."""
     ledger = Ledger()
     for read in store.tail({}, problems=True):
         ledger.apply(read.entry)
-    return [
-        describe_problem(owner, name, state)
-        for (owner, name), state in ledger.problems.items()
-        if (tenant, problem) == (tenant and owner, problem and name)
-    ]
+    return ledger
 
 
-def describe_problem(tenant: str, name: str, state: ProblemState) -> dict[str, Any]:
-    """One problem as plain data."""
-    return {
-        "tenant": tenant,
-        "name": name,
-        "arms": list(state.arms.all),
-        "items": list(state.items.all),
-        "problem": describe(state.problem),
-    }
-
-
-def _decisions(store: Store) -> list[tuple[str, str]]:
-    return [
-        (read.entry.tenant, read.entry.stream)
-        for read in store.tail({})
-        if read.entry.kind == "decision" and read.entry.step == 0
-    ]
+def _decisions(store: Store) -> list[Key]:
+    entries = (read.entry for read in store.tail({}))
+    return [(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision" and entry.step == 0]
 
 
 def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
@@ -157,95 +150,44 @@ def export(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[st
 def _export_csv(table: Iterable[dict[str, Any]], target: Path) -> int:
     n = 0
     with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
+        csv.writer(file).writerow(FIELDS)
         for row in table:
-            writer.writerow({name: _escape_formula(value) for name, value in row.items()})
+            write_csv(file, [row.values()])
             n += 1
     return n
 
 
-def _escape_formula(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote before it: names are untrusted."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+def write_csv(file: TextIO, rows: Iterable[Iterable[Any]]) -> None:
+    """Rows as CSV. Text that a spreadsheet would take for a formula gets a quote before it: names are untrusted."""
+    csv.writer(file).writerows(
+        [f"'{x}" if isinstance(x, str) and x.startswith(_FORMULA_STARTS) else x for x in row] for row in rows
+    )
 
 
 def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[str, Any]]) -> int:
-    arrow, parquet = import_arrow()
-    types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
-    fields = [(name, types[kind]) for name, kind in FIELDS.items()]
-    schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
-    n, batch = 0, list[dict[str, Any]]()
-    with parquet.ParquetWriter(target, schema) as writer:
-        for row in table:
-            batch.append(row)
-            n += 1
-            if len(batch) == 50_000:
-                writer.write_table(arrow.Table.from_pylist(batch, schema))
-                batch = []
-        writer.write_table(arrow.Table.from_pylist(batch, schema))
-    return n
-
-
-def import_arrow() -> tuple[Any, Any]:
-    """The modules ``pyarrow`` and ``pyarrow.parquet``; ``MissingExtra`` if they are not installed."""
     try:
-        import pyarrow
+        import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("pyarrow", "service") from None
-    return pyarrow, parquet
+    types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
+    fields = [(name, types[kind]) for name, kind in FIELDS.items()]
+    schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
+    n, rest = 0, iter(table)
+    with parquet.ParquetWriter(target, schema) as writer:
+        while batch := list(islice(rest, 50_000)):
+            writer.write_table(arrow.Table.from_pylist(batch, schema))
+            n += len(batch)
+    return n
 
 
-Pull = tuple[str, dict[str, float]]
-"""An arm, and the outcomes of its items; one that is for all items is under the name "".
-"""
+def read_pulls(source: Path, problem: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The pulls in a file that ``superarm.offline.Log.read`` reads: an arm, and the outcomes of its items.
 
-
-def read_pulls(source: Path, problem: str | None = None) -> Iterator[Pull]:
-    """The pulls in a .parquet, .csv or .jsonl file with the columns of ``superarm.offline.Log.read``.
-
-    Rows of the same decision and arm that follow each other are one pull. Decisions that were never shown, and outcomes
-    that are empty, are left out. ``problem`` is the one to take where the file has several.
+    An outcome that is for all items is under the name "". ``problem`` is the one to take where the file has several.
     """
-    columns, _ = read_columns(source)
-    table = {what: next((columns[name] for name in names if name in columns), None) for what, names in NAMES.items()}
-    for what in ("arm", "outcome"):
-        if table[what] is None:
-            missing = " or ".join(NAMES[what])
-            raise InvalidArgument("source", f"no column {missing}", f"found {', '.join(columns)}")
-    n = len(table["arm"] or [])
-    full: dict[str, list[Any]] = {what: [None] * n if values is None else values for what, values in table.items()}
-    kept = _select(full, problem)
-    last: Any = None
-    values: dict[str, float] = {}
-    for row in kept:
-        place = (str(full["arm"][row]), row if full["decision"][row] is None else full["decision"][row])
-        if place != last and values:
-            yield last[0], values
-            values = {}
-        last = place
-        if full["outcome"][row] not in (None, ""):
-            values[str(full["item"][row] or "")] = _value(full["outcome"][row], row + 1)
-    if values:
-        yield last[0], values
-
-
-def _select(table: dict[str, list[Any]], wanted: str | None) -> list[int]:
-    """The rows of decisions that were shown, of one problem."""
-    found = sorted({str(name) for name in table["problem"] if wanted in (None, name)})
-    if len(found) > 1 or (wanted is not None and not found):
-        known = ", ".join(sorted({str(name) for name in table["problem"]}))
-        raise InvalidArgument("--only", f"{wanted!r} fits {len(found)} problems of the file", f"give one of {known}")
-    rows = zip(table["problem"], table["state"], strict=True)
-    return [n for n, (name, state) in enumerate(rows) if wanted in (None, name) and state not in NOT_SHOWN]
-
-
-def _value(outcome: Any, row: int) -> float:
-    try:
-        value = float(outcome)
-    except (TypeError, ValueError):
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise InvalidArgument("source", f"row {row}: {outcome!r}", "give outcomes in [0, 1]")
-    return value
+    log = Log.read(source, reward=Linear(), name=problem)
+    items = ["" if name == "value" else name for name in log.items]
+    for arm, values, seen in zip(log.rows.arm, log.rows.outcome, log.rows.seen, strict=True):
+        if seen.any():
+            yield log.arms[arm], {items[i]: float(values[i]) for i in np.flatnonzero(seen)}
