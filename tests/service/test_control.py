@@ -99,7 +99,10 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
     assert (lift["verdict"], status) == ("better", 422)
     assert lift["difference"]["low"] < 1.5 - 0.2 < lift["difference"]["high"] + 0.2
     assert lift["policy"]["decisions"] + lift["control"]["decisions"] == 400
-    assert f'superarm_compared_decisions{{problem="default/p",shown="policy"}} {lift["policy"]["decisions"]}' in metrics
+    assert (
+        f'superarm_compared_decisions{{problem="p",shown="policy",tenant="default"}} {lift["policy"]["decisions"]}'
+        in metrics
+    )
     ledger = fold(read.entry for read in store.tail({}))
     (learner,) = ledger.problems.values()
     learner.history.flush(learner.problem)
@@ -151,7 +154,7 @@ def test_the_guardrail_falls_back_and_comes_back():
     assert [event.fallback for event in events] == [n % 2 == 0 for n in range(len(events))]
     assert sum(one.get("fallback", False) for one in answers) > 75
     assert all(one["arms"] == ["a", "b"] for one in answers if one.get("fallback"))
-    assert f'superarm_guardrail_fallback{{problem="default/p"}} {float(lift["fallback"])}' in metrics
+    assert f'superarm_guardrail_fallback{{problem="p",tenant="default"}} {float(lift["fallback"])}' in metrics
     ledger = fold(read.entry for read in store.tail({}))
     (learner,) = ledger.problems.values()
     assert learner.guarded == lift["fallback"]

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.beacon import BEACON, BeaconEndpoint
+from superarm.service.http.beacon import BEACON, beacon_route
 from superarm.service.http.endpoint import (
     ENCODED_SLASH,
     Endpoint,
@@ -136,7 +136,7 @@ def application(
     described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     if service.signer is not None:
-        routes.append(Route(BEACON.path, BeaconEndpoint(service, service.signer), methods=["POST", "OPTIONS"]))
+        routes.append(beacon_route(service, service.signer))
     lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)
     return ServiceApp(service, Starlette(routes=routes, lifespan=lifespan, exception_handlers=_NO_ROUTE))
 
@@ -203,30 +203,20 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     coordinator = service.coordinator
     try:
         await starting
-        tasks = [expire(coordinator), coordinator.watch()]
-        if service.limits.retain_days is not None:
-            tasks.append(compact_regularly(coordinator, service.limits.retain_days))
-        tasks += [coordinator.ownership.run(), service.keyring.follow()]
-        await run_all(tasks)
+        async with asyncio.TaskGroup() as tasks:
+            if service.limits.retain_days is not None:
+                tasks.create_task(compact_regularly(coordinator, service.limits.retain_days))
+            for work in (
+                expire(coordinator),
+                coordinator.watch(),
+                coordinator.ownership.run(),
+                service.keyring.follow(),
+            ):
+                tasks.create_task(work)
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))
         coordinator.on_failed()
-
-
-async def run_all(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines until the first error, which is raised, or a cancellation; all of them have ended afterwards.
-
-    ``asyncio.gather`` would return from a cancellation while some of them are still at work.
-    """
-    tasks = [asyncio.ensure_future(part) for part in parts]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            if not task.cancelling():  # gather has cancelled them already if it was cancelled itself
-                task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _redirect_to_root(send: Any, root: str) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState, fitted_part
@@ -57,9 +55,6 @@ class Counters(Struct, frozen=True, array_like=True):
 
 FORMAT = 2
 """Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
-
-UNSOUND_EVENTS = 50_000
-"""Services that wrote format 1 took snapshots while they ran only after so many events; shorter logs have none."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -162,7 +157,7 @@ def begin_ledger(store: Store) -> tuple[Ledger, Position]:
     if bases:
         _apply_problems(ledger, position, store)
         for base in bases:
-            _unpack(ledger, base, store)
+            _unpack(ledger, base)
     return ledger, position
 
 
@@ -171,8 +166,8 @@ def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
     ledger, position = Ledger(), None
     for saved in store.snapshots():
         snapshot = decode_snapshot(saved)
-        if snapshot is not None and snapshot.format == 1 and sum(snapshot.position.values()) >= UNSOUND_EVENTS:
-            log.warning("a snapshot of an earlier version may count an event twice; the log is read instead")
+        if snapshot is not None and not _is_current(snapshot):
+            log.warning("a snapshot of an earlier version does not hold all that is counted; the log is read instead")
         elif snapshot is not None:
             ledger, position = open_snapshot(store, snapshot), dict(snapshot.position)
             break
@@ -192,7 +187,7 @@ def open_snapshot(store: Store, snapshot: Snapshot) -> Ledger:
     """The ledger at the position of a snapshot."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     _apply_problems(ledger, snapshot.position, store)
-    _unpack(ledger, snapshot, store)
+    _unpack(ledger, snapshot)
     return ledger
 
 
@@ -203,15 +198,21 @@ def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
             ledger.apply(read.entry)
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
-    histories = snapshot.histories or [
-        History(decisions=part.asked) for part in snapshot.counters
-    ]  # earlier ones: none
+def _is_current(snapshot: Snapshot) -> bool:
+    """Whether a snapshot holds what this version counts."""
+    return snapshot.format == FORMAT and all(history.decisions >= 0 for history in snapshot.histories)
+
+
+def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
+    histories = snapshot.histories or [History() for _ in snapshot.counters]  # earlier ones: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         _restore_counters(ledger.problems[part.tenant, part.name], part, history)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
-    _count_decisions(ledger, snapshot, store)
+    for problem, learner in ledger.problems.items():
+        if learner.history.decisions < 0:  # a base of an earlier version, which did not count them
+            ended = learner.history.complete + learner.history.expired
+            learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
 def _restore_counters(state: ProblemState, part: Counters, history: History) -> None:
@@ -232,33 +233,6 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
         held = {**(held or {}), **(held_from_plain(part.fitted, like) or {})}
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
-
-
-def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
-    """Count the decisions of a snapshot that does not hold their number: it is of an earlier version.
-
-    They are complete, expired, pending or, as the log says, unshown; what a compaction has removed of the last ones is
-    missed.
-    """
-    uncounted = [(c.tenant, c.name) for c in snapshot.counters if ledger.problems[c.tenant, c.name].decisions < 0]
-    if not uncounted:
-        return
-    unshown, erased = set[Key](), set[Key]()
-    for read in store.tail({}):
-        entry = read.entry
-        if read.seq <= snapshot.position.get(read.worker, 0):
-            if isinstance(entry.event, Activated) and entry.event.shown == ():
-                unshown.add((entry.tenant, entry.stream))
-            elif isinstance(entry.event, Erased):
-                erased.add((entry.tenant, entry.stream))
-    never = Counter[tuple[str, str, int]]()
-    for key in unshown - erased:
-        if (record := recall_decision(store, key)) is not None:
-            never[key[0], record.asked.problem, record.asked.born] += 1
-    for problem in uncounted:
-        learner = ledger.problems[problem]
-        ended = learner.history.complete + learner.history.expired + never[(*problem, learner.born)]
-        learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
 class VerifyReport(NamedTuple):
