@@ -97,6 +97,9 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
 
     (lift, metrics, status), store = run(scenario)
     assert (lift["verdict"], status) == ("better", 422)
+    earned = lift["earned"]
+    assert earned["difference"] == pytest.approx(earned["realised"] - earned["estimated"])
+    assert earned["low"] < earned["difference"] < earned["high"]
     assert lift["difference"]["low"] < 1.5 - 0.2 < lift["difference"]["high"] + 0.2
     assert lift["policy"]["decisions"] + lift["control"]["decisions"] == 400
     assert (
@@ -224,3 +227,23 @@ def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
     assert [(one["arms"], one["group"]) for one in together] == [(one["arms"], one["group"]) for one in alone]
     assert {one["group"] for one in together} == {"policy", "control"}
     assert all(one.same for one in replay(store))
+
+
+def test_realised_rewards_that_part_from_the_estimates_are_told_with_a_remedy():
+    """Both arms of a slate are clicked, or none is: coverage of independent clicks would be worth 0.75, not 0.5."""
+
+    async def scenario(http):
+        spec = {"arms": ["a", "b"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
+        await http.put("/v1/problems/p", json=spec)
+        assert (await http.get("/v1/problems/p/lift")).json()["earned"] is None
+        for n in range(400):
+            await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
+            await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[n % 2], [n % 2]]})
+        return (await http.get("/v1/problems/p/lift")).json()["earned"], (await http.get("/v1/problems/p")).json()
+
+    (earned, problem), _ = run(scenario)
+    assert earned["realised"] == pytest.approx(0.5, abs=0.02)
+    assert earned["estimated"] == pytest.approx(0.75, abs=0.02)
+    assert earned["high"] < 0.0
+    assert "compare with a control share" in earned["warning"]
+    assert earned["warning"] in problem["warnings"]

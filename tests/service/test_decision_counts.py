@@ -97,8 +97,8 @@ def test_the_count_outlives_restarts_compaction_and_snapshots_without_it(reopen,
     store = reopen(reading=True)
     ledger, position, _ = restore_ledger(store)
     store.save(without_count(take_snapshot(ledger, position)))
-    ledger, _, n_read = restore_ledger(store)
-    assert (ledger.problems[PROBLEM].decisions, n_read) == (5, sum(position.values()))
+    ledger, _, _ = restore_ledger(store)
+    assert ledger.problems[PROBLEM].decisions == 5
     store.drop_snapshots()
     compact(store, 2**62)
     store.close()

@@ -227,6 +227,33 @@ class GroupReply(Struct, frozen=True):
     mean: IntervalReply | None
 
 
+class EarnedReply(Struct, frozen=True):
+    """The mean reward of the policy's newest decisions, beside what the estimates said of the same slates.
+
+    Parameters
+    ----------
+    realised
+        The mean reward of the newest quarter of finished decisions.
+    estimated
+        What the estimates said of their slates when they finished; null where that is not known.
+    difference
+        Realised minus estimated.
+    low
+        The lower end of the 95 % interval of the difference, for one reading.
+    high
+        Its upper end.
+    warning
+        What to do where the two part; empty where they agree.
+    """
+
+    realised: float
+    estimated: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    warning: str
+
+
 class LiftReply(Struct, frozen=True):
     """The reward with the policy against that of the control share.
 
@@ -256,6 +283,8 @@ class LiftReply(Struct, frozen=True):
         Whether the guardrail shows the control slate.
     item
         The item whose part of the reward is compared; null for the whole reward.
+    earned
+        What the policy earns, beside what was estimated; null before the first decision has finished.
     """
 
     share: float
@@ -269,6 +298,7 @@ class LiftReply(Struct, frozen=True):
     left_out: int
     fallback: bool
     item: str | None = None
+    earned: EarnedReply | None = None
 
 
 class NamesReply(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,10 +12,11 @@ from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.warnings import list_warnings
+from superarm.service.domain.warnings import list_warnings, warn_of_gap
 from superarm.service.replies import (
     ArmRow,
     DecisionReply,
+    EarnedReply,
     GroupReply,
     IntervalReply,
     LiftReply,
@@ -105,7 +107,20 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftRe
         sums.left_out,
         learner.guarded,
         None if item is None else learner.items.all[item],
+        _earned(learner, item),
     )
+
+
+def _earned(learner: ProblemState, item: int | None) -> EarnedReply | None:
+    """Realised beside estimated rewards."""
+    earned = learner.history.earned(learner.weighty_items, item)
+    if earned is None:
+        return None
+    value, warning = earned.realised.value, warn_of_gap(learner, earned) or ""
+    if earned.gap is None or not math.isfinite(earned.gap.reach):
+        return EarnedReply(value, None, None, None, None, warning)
+    gap, reach = earned.gap
+    return EarnedReply(value, value - gap, gap, gap - reach, gap + reach, warning)
 
 
 def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:
