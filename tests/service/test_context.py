@@ -59,7 +59,7 @@ def asked_events(store):
     ("context", "words"),
     [
         ({**SHARED, "arms": None}, "cannot tell them apart"),
-        ({**SHARED, "arms": {"a": [1, 0]}}, "'b' has no features"),
+        ({**SHARED, "arms": {"a": [1, 0]}}, "nothing for arm 'b'"),
         ({**SHARED, "arms": {**Z, "e": [0, 0]}}, "unknown arm 'e'"),
         (
             {"features": {"categorical": {"c": ["x"]}}, "model": {"name": "segments", "parameters": {"by": ["d"]}}},
@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_context_is_said_with_the_nearest_name():
         told = await call(http, "POST", "/v1/problems/p/arms", arms, status=(422,))
         assert "[-1, 1]" in told["error"]["message"]
         told = await call(http, "POST", "/v1/problems/p/arms", {"add": ["e"]}, status=(422,))
-        assert "'e' has no features" in told["error"]["message"]
+        assert "nothing for arm 'e'" in told["error"]["message"]
 
     run(test)
 

@@ -5,7 +5,7 @@ written down by arm names.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
@@ -288,7 +288,7 @@ class PartitionSpec(ActionSpec, frozen=True, tag="partition"):
 
     def build(self, arms: Names) -> Actions:
         limits: Mapping[Any, int] = self.parameters.limits
-        return PartitionMatroid(_each(self.parameters.groups, arms, "groups"), limits)
+        return PartitionMatroid(each_arm(self.parameters.groups, arms.all, "groups"), limits)
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True):
@@ -369,7 +369,7 @@ class KnapsackSpec(ActionSpec, frozen=True, tag="knapsack"):
     parameters: KnapsackParameters
 
     def build(self, arms: Names) -> Actions:
-        return Knapsack(_each(self.parameters.costs, arms, "costs"), self.parameters.budget)
+        return Knapsack(each_arm(self.parameters.costs, arms.all, "costs"), self.parameters.budget)
 
 
 class EdgesParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -390,7 +390,7 @@ class ForestsSpec(ActionSpec, frozen=True, tag="forests"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         return GraphicMatroid(len(nodes), ends)
 
 
@@ -400,7 +400,7 @@ class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         return SpanningTrees(len(nodes), ends)
 
 
@@ -410,7 +410,7 @@ class MatchingSpec(ActionSpec, frozen=True, tag="matching"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        pairs = _each(self.parameters.edges, arms, "edges")
+        pairs = each_arm(self.parameters.edges, arms.all, "edges")
         left, right = ({name: n for n, name in enumerate(dict.fromkeys(p[side] for p in pairs))} for side in (0, 1))
         return Matching(len(left), len(right), [(left[a], right[b]) for a, b in pairs])
 
@@ -439,7 +439,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
     parameters: PathsParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         for name in (self.parameters.source, self.parameters.target):
             if name not in nodes:
                 raise InvalidArgument("actions.parameters", f"no edge touches node {name!r}", "name a node of an edge")
@@ -478,15 +478,21 @@ def to_actions(spec: ActionSpec, arms: Names) -> Actions:
     return actions
 
 
-def _each(values: dict[str, Any], arms: Names, what: str) -> list[Any]:
+def each_arm(values: Mapping[str, Any], arms: Sequence[str], what: str) -> list[Any]:
     """The values in the order of the arms, one for each of them."""
-    unknown = next((name for name in values if arms.number(name) is None), None)
-    if unknown is not None:
-        raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
-    missing = next((name for name in arms.all if name not in values), None)
+    check_arms(values, arms, what)
+    missing = next((name for name in arms if name not in values), None)
     if missing is not None:
         raise InvalidArgument(what, f"nothing for arm {missing!r}", "give one for every arm")
-    return [values[name] for name in arms.all]
+    return [values[name] for name in arms]
+
+
+def check_arms(values: Iterable[str], arms: Sequence[str], what: str) -> None:
+    """Refuse names that are no arms."""
+    known = set(arms)
+    unknown = next((name for name in values if name not in known), None)
+    if unknown is not None:
+        raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
 
 
 def _graph(edges: Iterable[tuple[str, str]]) -> tuple[dict[str, int], list[tuple[int, int]]]:

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -106,11 +106,11 @@ class Page:
         self._read, self._media = read, media
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await send_reply(send, await reply_or_error(self._reply(dict(scope["headers"]), client_of(scope))))
-
-    async def _reply(self, headers: Headers, client: str) -> Reply:
-        status, body = self._read(headers, client)
-        return Reply(status, body, self._media)
+        try:
+            reply = Reply(*self._read(dict(scope["headers"]), client_of(scope)), self._media)
+        except Exception as error:
+            reply = error_reply(as_request_error(error))
+        await send_reply(send, reply)
 
 
 def client_of(scope: Any) -> str:
@@ -188,14 +188,6 @@ def require_json(headers: Headers) -> None:
     media = media.partition(b";")[0].strip().lower()
     if media not in (b"application/json", b"application/x-ndjson"):
         raise RequestError(415, "media_type", "send Content-Type: application/json (curl: use --json)")
-
-
-async def reply_or_error(reply: Awaitable[Reply]) -> Reply:
-    """The awaited reply, or the reply that reports the exception it raised."""
-    try:
-        return await reply
-    except Exception as error:
-        return error_reply(as_request_error(error))
 
 
 def as_request_error(error: Exception) -> RequestError:

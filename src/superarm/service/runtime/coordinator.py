@@ -113,7 +113,7 @@ class Coordinator:
         self._queues: dict[Key, deque[Work]] = {}
         self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
         self._tasks: set[asyncio.Task[None]] = set()
-        self._since_snapshot = 0
+        self.unsaved = 0  # how many events were applied since the last snapshot of all problems
         self.ownership: AllProblems | OwnedProblems = AllProblems(self)
         if store.shards is not None:
             self.ownership = OwnedProblems(self, store.shards, snapshot_every)
@@ -132,7 +132,7 @@ class Coordinator:
                 await asyncio.to_thread(self.store.open)
                 await asyncio.to_thread(read_keys)
                 if self.store.shards is None:
-                    ledger, position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+                    ledger, position, self.unsaved = await asyncio.to_thread(restore_ledger, self.store)
                     await self.rehearse(*(one.as_created(one.settings) for one in ledger.problems.values()))
                     self.include(ledger, position)
                 break
@@ -191,11 +191,9 @@ class Coordinator:
 
     # --- problems and decisions ---
 
-    @contextlib.asynccontextmanager
-    async def lock(self, problem: Key) -> AsyncIterator[None]:
-        """Keep everybody else from a problem."""
-        async with self._locks[problem]:
-            yield
+    def lock(self, problem: Key) -> asyncio.Lock:
+        """What keeps everybody else from a problem."""
+        return self._locks[problem]
 
     def is_locked(self, problem: Key) -> bool:
         """Whether somebody works on a problem."""
@@ -346,9 +344,9 @@ class Coordinator:
                 await self._write_due(problem, written)
         for one, seq in zip(planned, numbers, strict=True):
             self._answer(one, seq)
-        self._since_snapshot += len(written)
-        if self._since_snapshot >= self._snapshot_every and self.store.shards is None:
-            self._since_snapshot = 0
+        self.unsaved += len(written)
+        if self.unsaved >= self._snapshot_every and self.store.shards is None:
+            self.unsaved = 0
             self.in_background(self.save_snapshot())
 
     async def _do(self, size: int, work: Callable[..., Result], *given: Any) -> Result:
@@ -414,11 +412,6 @@ class Coordinator:
             record = self.ledger.record((entry.tenant, entry.stream))
             if record is not None and not record.closed:
                 self.deadlines.watch((entry.tenant, entry.stream), record)
-
-    @property
-    def unsaved(self) -> int:
-        """How many events were applied since the last snapshot of all problems."""
-        return self._since_snapshot
 
     def forget(self, problem: Key, log: str) -> None:
         """Drop what is in memory of a problem."""
@@ -506,7 +499,7 @@ class Coordinator:
     async def take_snapshot(self) -> Any:
         """A snapshot of all problems, at the position of the log that it holds."""
         async with self.lock_all():
-            self._since_snapshot = 0
+            self.unsaved = 0
             return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
 
 
