@@ -1,4 +1,4 @@
-import type { AppliedReply, ArmRow, ArmsBody, AskBody, BulkLine, DecisionReply, ErrorReply, ListedDecision, Operations, ProblemReply, ProblemSpec, SettingsBody, TellBody } from "./types.js";
+import type { AppliedReply, ArmRow, ArmsBody, AskBody, BulkLine, DecisionReply, ErrorReply, Operations, ProblemReply, ProblemSpec, SettingsBody, TellBody } from "./types.js";
 export interface ClientOptions {
     /** Where the service is, such as `http://localhost:8000`, with the root path if there is one. */
     url: string;
@@ -54,7 +54,7 @@ export declare class SuperarmClient {
     /** A decision as it is now. */
     decision(name: string, id: string, options?: CallOptions): Promise<DecisionReply>;
     /** Decisions by time, arm, unit, state and group, newest first, read a page at a time. */
-    findDecisions(name: string, filter?: DecisionFilter, options?: CallOptions): AsyncGenerator<ListedDecision, void, undefined>;
+    findDecisions(name: string, filter?: DecisionFilter, options?: CallOptions): AsyncGenerator<DecisionReply, void, undefined>;
     /** Report that a deferred decision was shown, and with which arms if others than its own. */
     activate(name: string, id: string, shown?: string[], options?: CallOptions): Promise<AppliedReply>;
     /** Send feedback: what the arms of a decision did. */

@@ -161,7 +161,7 @@ export interface ContextSpec {
 /** Decisions, newest first. A page may be short, or empty, before the last. */
 export interface DecisionPageReply {
     /** The decisions. */
-    decisions: ListedDecision[];
+    decisions: DecisionReply[];
     /** Where the next page begins; null after the last. */
     cursor: string | null;
 }
@@ -203,6 +203,12 @@ export interface DecisionReply {
     segment?: number | null;
     /** An id with which a browser may send feedback for this decision. */
     signed_id?: string | null;
+    /** In a list: when it was made, in milliseconds since 1970. */
+    at?: number | null;
+    /** In a list: one row per arm, one value per item; null where nothing is known. */
+    values?: ((number | null)[] | null)[] | null;
+    /** In a list: a digest of whom it was for. */
+    unit?: string;
 }
 /** Several decisions, in the order of the requests; an error takes the place of a decision that was refused. */
 export interface DecisionsReply {
@@ -434,29 +440,6 @@ export interface LinearSpec {
     name: "linear";
     /** Its parameters. */
     parameters?: RegressionParameters;
-}
-/** A decision in a list. */
-export interface ListedDecision {
-    /** Its id. */
-    id: string;
-    /** When it was made, in milliseconds since 1970. */
-    at: number;
-    /** The round that it was made for. */
-    t: number;
-    /** The version of the settings under which it was made. */
-    version: number;
-    /** `open`, `deferred`, `complete`, `expired` or `unshown`. */
-    state: string;
-    /** The slate that was shown. */
-    arms: string[];
-    /** One row per arm, one value per item; null where nothing is known. */
-    values: ((number | null)[] | null)[];
-    /** `policy` or `control`, if it is part of their comparison. */
-    group?: string;
-    /** Whether the guardrail let the control slate be shown. */
-    fallback?: boolean;
-    /** A digest of whom it was for. */
-    unit?: string;
 }
 /** The parameters of a logistic model. */
 export interface LogisticParameters {

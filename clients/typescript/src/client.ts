@@ -9,7 +9,6 @@ import type {
   DecisionPageReply,
   DecisionReply,
   ErrorReply,
-  ListedDecision,
   Operations,
   ProblemReply,
   ProblemSpec,
@@ -154,7 +153,7 @@ export class SuperarmClient {
     name: string,
     filter: DecisionFilter = {},
     options?: CallOptions,
-  ): AsyncGenerator<ListedDecision, void, undefined> {
+  ): AsyncGenerator<DecisionReply, void, undefined> {
     const query = new URLSearchParams({ ...filter });
     for (;;) {
       const path = `${problemPath(name)}/decisions?${query}`;

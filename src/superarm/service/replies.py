@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from superarm.service.domain.components import ComponentInfo
-from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
+from superarm.service.domain.spec import GivenFeatures, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -49,6 +49,12 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
         The number of the segment of its context.
     signed_id
         An id with which a browser may send feedback for this decision.
+    at
+        In a list: when it was made, in milliseconds since 1970.
+    values
+        In a list: one row per arm, one value per item; null where nothing is known.
+    unit
+        In a list: a digest of whom it was for.
     """
 
     id: str
@@ -69,6 +75,9 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     context: GivenFeatures | None = None
     segment: int | None = None
     signed_id: str | None = None
+    at: int | None = None
+    values: list[list[float | None] | None] | None = None
+    unit: str = ""
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -337,18 +346,6 @@ class VersionsReply(Struct, frozen=True):
     versions: list[Settings]
 
 
-class SpecReply(Struct, frozen=True):
-    """How the problem was written down when it was created.
-
-    Parameters
-    ----------
-    spec
-        The description.
-    """
-
-    spec: ProblemSpec
-
-
 class HistoryInterval(Struct, frozen=True):
     """Decisions of some time.
 
@@ -376,45 +373,6 @@ class HistoryInterval(Struct, frozen=True):
     mean: float | None
 
 
-class ListedDecision(Struct, frozen=True, omit_defaults=True):
-    """A decision in a list.
-
-    Parameters
-    ----------
-    id
-        Its id.
-    at
-        When it was made, in milliseconds since 1970.
-    t
-        The round that it was made for.
-    version
-        The version of the settings under which it was made.
-    state
-        ``open``, ``deferred``, ``complete``, ``expired`` or ``unshown``.
-    arms
-        The slate that was shown.
-    values
-        One row per arm, one value per item; null where nothing is known.
-    group
-        ``policy`` or ``control``, if it is part of their comparison.
-    fallback
-        Whether the guardrail let the control slate be shown.
-    unit
-        A digest of whom it was for.
-    """
-
-    id: str
-    at: int
-    t: int
-    version: int
-    state: str
-    arms: list[str]
-    values: list[list[float | None] | None]
-    group: str = ""
-    fallback: bool = False
-    unit: str = ""
-
-
 class DecisionPageReply(Struct, frozen=True):
     """Decisions, newest first. A page may be short, or empty, before the last.
 
@@ -426,7 +384,7 @@ class DecisionPageReply(Struct, frozen=True):
         Where the next page begins; null after the last.
     """
 
-    decisions: list[ListedDecision]
+    decisions: list[DecisionReply]
     cursor: str | None
 
 

@@ -99,10 +99,6 @@ class AskBody(Body, frozen=True):
     pairs: dict[Name, Vector] | None = None
 
 
-PLAIN_ASK = AskBody()
-"""A request that asks for nothing in particular, as most do."""
-
-
 class AskManyBody(Body, frozen=True):
     """Ask for several decisions at once.
 

@@ -294,11 +294,11 @@ async def find_decisions(call: Call) -> replies.DecisionPageReply:
         _choice(query, "state", get_args(State)),
         _choice(query, "group", get_args(Compared)),
     )
-    span, names = _span(call), state.arms.all
+    span = _span(call)
 
     def find() -> replies.DecisionPageReply:
         page = find_page(call.coordinator.store, span, wanted, limit)
-        return replies.DecisionPageReply([views.listed(record, names) for record in page.records], page.cursor)
+        return replies.DecisionPageReply([views.listed(record, state) for record in page.records], page.cursor)
 
     return await asyncio.to_thread(find)
 

@@ -1,10 +1,10 @@
 """Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
@@ -20,7 +20,6 @@ from superarm.service.replies import (
     GroupReply,
     IntervalReply,
     LiftReply,
-    ListedDecision,
     ProblemReply,
 )
 
@@ -49,22 +48,10 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
     )
 
 
-def listed(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
-    """A decision in a list."""
-    asked = record.asked
+def listed(record: DecisionRecord, learner: ProblemState) -> DecisionReply:
+    """A decision in a list: with its time, its outcomes and whom it was for."""
     values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
-    return ListedDecision(
-        asked.id,
-        asked.at,
-        asked.t,
-        asked.version,
-        record.state,
-        [names[j] for j in record.action],
-        values,
-        asked.group,
-        asked.fallback,
-        asked.unit,
-    )
+    return replace(decision(record, learner), at=record.asked.at, values=values, unit=record.asked.unit)
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
