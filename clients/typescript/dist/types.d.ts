@@ -795,9 +795,9 @@ export interface Operations {
     get_audit: {
         given: {
             query: {
-                problem?: string;
                 offset?: number;
                 limit?: number;
+                problem?: string;
             };
         };
         reply: AuditReply;
@@ -919,8 +919,8 @@ export interface Operations {
                 until?: string;
                 arm?: string;
                 unit?: string;
-                state?: "open" | "deferred" | "complete" | "expired" | "unshown";
-                group?: "policy" | "control";
+                state?: "complete" | "deferred" | "expired" | "open" | "unshown";
+                group?: "control" | "policy";
                 cursor?: string;
                 limit?: number;
             };

@@ -842,7 +842,7 @@ export interface Operations {
   get_problem: { given: { path: { name: string } }; reply: ProblemReply };
   delete_problem: { given: { path: { name: string } }; reply: DeletedReply };
   get_problems: { given: {  }; reply: NamesReply };
-  get_audit: { given: { query: { problem?: string; offset?: number; limit?: number } }; reply: AuditReply };
+  get_audit: { given: { query: { offset?: number; limit?: number; problem?: string } }; reply: AuditReply };
   get_policies: { given: {  }; reply: ComponentsReply };
   get_rewards: { given: {  }; reply: ComponentsReply };
   get_actions: { given: {  }; reply: ComponentsReply };
@@ -856,7 +856,7 @@ export interface Operations {
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
   get_lift: { given: { path: { name: string }; query: { delta?: number; item?: string } }; reply: LiftReply };
   post_decision: { given: { path: { name: string }; body: AskBody }; reply: DecisionReply };
-  get_decisions: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; unit?: string; state?: "open" | "deferred" | "complete" | "expired" | "unshown"; group?: "policy" | "control"; cursor?: string; limit?: number } }; reply: DecisionPageReply };
+  get_decisions: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; unit?: string; state?: "complete" | "deferred" | "expired" | "open" | "unshown"; group?: "control" | "policy"; cursor?: string; limit?: number } }; reply: DecisionPageReply };
   post_decisions: { given: { path: { name: string }; body: AskManyBody }; reply: DecisionsReply };
   get_decision: { given: { path: { id: string } }; reply: DecisionReply };
   erase_decision: { given: { path: { id: string } }; reply: ErasedReply };

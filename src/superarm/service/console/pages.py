@@ -22,9 +22,11 @@ from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
 from superarm.service.http.handlers import Call, find_decisions, get_history
+from superarm.service.http.query import parse_query
 from superarm.service.http.service import Service
 from superarm.service.replies import AuditEntry, DecisionPageReply
 from superarm.service.runtime.coordinator import THREAD_SIZE
+from superarm.service.schemas import HistoryQuery, Query, SearchQuery
 from superarm.service.storage.base import StoreUnavailable
 
 PROBLEMS_PER_PAGE, DECISIONS_PER_PAGE, HISTORY_POINTS = 25, 50, 30
@@ -108,7 +110,7 @@ class Pages:
             raise unknown(state.words.one("arm"), name[:100])
         times = address.time_range(asked.get("since", ""), asked.get("until", ""))
         wanted = {"arm": name, "points": str(HISTORY_POINTS), **times.query}
-        _, found = await get_history(self._call(who, key[1], wanted))
+        _, found = await get_history(self._call(who, key[1], wanted, HistoryQuery))
         shares, means = list[charts.Point](), list[charts.Point]()
         for one in found.intervals:
             shares.append(charts.Point(one.until, one.shown / one.decisions if one.decisions else None))
@@ -125,8 +127,8 @@ class Pages:
         try:
             reply = await self.search(who, key[1], asked, DECISIONS_PER_PAGE)
             found, cursor = reply.decisions, reply.cursor
-        except RequestError as error:
-            wrong = error.message
+        except (RequestError, msgspec.ValidationError) as error:
+            wrong = str(error)
         given = {field: asked[field] for field in SEARCH_FIELDS if asked.get(field)}
         shown: Data = {"asked": asked, "rows": found, "wrong": wrong, "cursor": cursor, "words": state.words}
         shown |= {"query": urlencode({"problem": key[1], **given}), "later": "cursor" in asked}
@@ -136,7 +138,7 @@ class Pages:
         """A page of decisions, as ``GET …/decisions`` finds them."""
         given = {field: asked[field] for field in (*SEARCH_FIELDS[2:], "cursor") if asked.get(field)}
         times = address.time_range(asked.get("since", ""), asked.get("until", ""))
-        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}))
+        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}, SearchQuery))
 
     def nothing_yet(self, who: Principal) -> Page:
         """A service without problems."""
@@ -192,8 +194,8 @@ class Pages:
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
 
-    def _call(self, who: Principal, name: str, query: dict[str, str]) -> Call:
-        return Call(self._service, who, {"name": name}, query)
+    def _call(self, who: Principal, name: str, query: dict[str, str], kind: type[Query]) -> Call:
+        return Call(self._service, who, {"name": name}, parse_query(query, kind))
 
 
 def may_change(who: Principal) -> bool:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -65,7 +66,9 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
-        query = parse_query(scope["query_string"], operation.query) if scope["query_string"] else {}
+        query = parse_query(
+            dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
+        )
         path = path_of(scope)
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")

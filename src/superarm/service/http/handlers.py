@@ -3,14 +3,14 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import structs
 
+from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
@@ -23,7 +23,7 @@ from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, explanations, views
 from superarm.service.http.auth import Principal
 from superarm.service.http.query import explain as explain_body
-from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
+from superarm.service.http.query import parse_problem_name
 from superarm.service.http.service import Service
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
@@ -32,8 +32,6 @@ from superarm.service.runtime.feedback import run_all
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
 
-State = Literal["open", "deferred", "complete", "expired", "unshown"]
-Compared = Literal["policy", "control"]
 Result = TypeVar("Result")
 
 
@@ -43,7 +41,7 @@ class Call(NamedTuple):
     service: Service
     who: Principal
     path: dict[str, str]
-    query: Mapping[str, str] = MappingProxyType({})
+    query: Any = schemas.Query()
     body: Any = None
 
     @property
@@ -119,7 +117,7 @@ async def get_actions(call: Call) -> Answer:
 
 async def get_arms(call: Call) -> Answer:
     """Statistics of arms; offset and limit select a page."""
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
+    offset, limit = call.query.offset, call.query.limit
 
     def read(state: ProblemState) -> replies.ArmsReply:
         counts, n_arms = state.overall(), state.problem.n_arms
@@ -164,15 +162,14 @@ async def get_versions(call: Call) -> Answer:
 
 async def restore_version(call: Call) -> Answer:
     """Restore the settings of an earlier version, as a new version."""
-    version = parse_integer(call.path, "version", 0, 10**9)
-    await admin.restore_settings(call.coordinator, *call.problem, version, call.who.key)
+    await admin.restore_settings(call.coordinator, *call.problem, call.path["version"], call.who.key)
     return 200, await _problem(call)
 
 
 async def get_lift(call: Call) -> Answer:
     """The reward with the policy against that of the control share, with intervals that hold at all times."""
-    delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, await call.read(lambda state: views.lift(state, delta, _named(call.query, "item", state.items)))
+    delta, item = call.query.delta, call.query.item
+    return 200, await call.read(lambda state: views.lift(state, delta, _named(item, "item", state.items)))
 
 
 async def post_outcomes(call: Call) -> Answer:
@@ -230,8 +227,7 @@ async def get_decision(call: Call) -> Answer:
 
 async def get_explanation(call: Call) -> Answer:
     """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
-    most = parse_integer(call.query, "most", 5, 100)
-    return 200, await explanations.explain_in_reply(call.coordinator, call.decision, most)
+    return 200, await explanations.explain_in_reply(call.coordinator, call.decision, call.query.most)
 
 
 async def post_feedback(call: Call) -> Answer:
@@ -286,18 +282,12 @@ async def get_decisions(call: Call) -> Answer:
 
 async def find_decisions(call: Call) -> replies.DecisionPageReply:
     """The decisions that a query asks for, newest first."""
-    state, query, limit = await call.state(), call.query, parse_limit(call.query)
-    wanted = DecisionFilter(
-        state.born,
-        _named(query, "arm", state.arms),
-        digest_unit(state, query["unit"]) if "unit" in query else None,
-        _choice(query, "state", get_args(State)),
-        _choice(query, "group", get_args(Compared)),
-    )
-    span = _span(call)
+    state, query, span = await call.state(), call.query, _span(call)
+    arm, unit = _named(query.arm, "arm", state.arms), None if query.unit is None else digest_unit(state, query.unit)
+    wanted = DecisionFilter(state.born, arm, unit, query.state, query.group)
 
     def find() -> replies.DecisionPageReply:
-        page = find_page(call.coordinator.store, span, wanted, limit)
+        page = find_page(call.coordinator.store, span, wanted, query.limit)
         return replies.DecisionPageReply([views.listed(record, state) for record in page.records], page.cursor)
 
     return await asyncio.to_thread(find)
@@ -305,33 +295,30 @@ async def find_decisions(call: Call) -> replies.DecisionPageReply:
 
 async def get_history(call: Call) -> Answer:
     """How often an arm was shown and what came of it, over time; without arm, all arms together."""
-    state = await call.state()
-    arm, n_points = _named(call.query, "arm", state.arms), parse_integer(call.query, "points", 30, 1_000, 1)
-    points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), state.born, arm, n_points)
-    return 200, replies.HistoryReply(call.query.get("arm"), points)
+    state, query = await call.state(), call.query
+    given = _span(call), state.born, _named(query.arm, "arm", state.arms), query.points
+    return 200, replies.HistoryReply(query.arm, await asyncio.to_thread(arm_history, call.coordinator.store, *given))
 
 
 async def get_audit(call: Call) -> Answer:
     """Administrative changes, newest first; offset and limit select a page, problem one problem."""
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
-    store, tenant = call.coordinator.store, call.who.tenant
-    entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
-    return 200, replies.AuditReply(entries[offset : offset + limit], len(entries))
+    query, store = call.query, call.coordinator.store
+    entries = await asyncio.to_thread(audit.read_audit, store, call.who.tenant, query.problem)
+    return 200, replies.AuditReply(entries[query.offset : query.offset + query.limit], len(entries))
 
 
 def _span(call: Call) -> DecisionSpan:
-    before = (_time(call.query, "until", END_OF_TIME), "")
-    if "cursor" in call.query:
-        cursor = decode_cursor(call.query["cursor"])
+    before = (_time(call.query.until, "until", END_OF_TIME), "")
+    if (text := getattr(call.query, "cursor", None)) is not None:
+        cursor = decode_cursor(text)
         if cursor is None:
             raise invalid("cursor", "not one that was given out", "repeat the query without it")
         before = min(before, cursor)
-    return DecisionSpan(*call.problem, _time(call.query, "since", 0), before, 0)
+    return DecisionSpan(*call.problem, _time(call.query.since, "since", 0), before, 0)
 
 
-def _time(query: Mapping[str, str], name: str, default: int) -> int:
+def _time(text: str | None, name: str, default: int) -> int:
     """A time of the query in milliseconds; a date or a time without an offset is meant as UTC."""
-    text = query.get(name)
     if text is None:
         return default
     if text.isascii() and text.isdigit() and len(text) < 16:
@@ -344,17 +331,9 @@ def _time(query: Mapping[str, str], name: str, default: int) -> int:
         raise invalid(name, f"{text[:40]!r}", remedy) from None
 
 
-def _named(query: Mapping[str, str], what: str, names: Any) -> int | None:
+def _named(name: str | None, what: str, names: Names) -> int | None:
     """The number of the arm or the item that a query names; None if it names none."""
-    name = query.get(what)
-    number: int | None = None if name is None else names.number(name)
+    number = None if name is None else names.number(name)
     if name is not None and number is None:
         raise invalid(what, f"unknown {name[:100]!r}", f"name an {what} of the problem, which may be retired")
     return number
-
-
-def _choice(query: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
-    text = query.get(name)
-    if text is not None and text not in choices:
-        raise invalid(name, f"{text[:40]!r}", f"choose one of {', '.join(choices)}")
-    return text

@@ -5,14 +5,13 @@ What an operation does is the first line of its handler's docstring.
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import handlers
 from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.handlers import Answer, Call
-from superarm.service.http.query import DELTA, LIMIT, PAGE, Parameter, text, whole
 
 P = "/v1/problems/{name}"
 
@@ -20,7 +19,8 @@ P = "/v1/problems/{name}"
 class Operation(NamedTuple):
     """One operation: method, path, required scope, handler, type of the reply, possible errors, type of the body.
 
-    ``example`` is one of the body, ``query`` the parameters. With ``creates``, the status is 201 if something is new.
+    ``example`` is one of the body, ``query`` the type of the URL's parameters. With ``creates``, the status is 201 if
+    something is new.
     """
 
     method: str
@@ -31,7 +31,7 @@ class Operation(NamedTuple):
     refusals: tuple[int, ...] = ()
     body: Any = None
     example: Any = None
-    query: tuple[Parameter, ...] = ()
+    query: type[schemas.Query] = schemas.Query
     creates: bool = False
 
     @property
@@ -68,21 +68,16 @@ VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 VISITS = {"decisions": [{"id": "visit-2"}, {}]}
 NEW_ARM, NEW_ITEM = {"add": ["ad-5"], "retire": ["ad-4"]}, {"add": ["arts"], "weights": [2.0]}
 FEW, MOST = (404, 422), (404, 409, 421, 422)
-OVER_TIME = (text("since"), text("until"), text("arm"), whole("points", 1, 1_000, 30))
-STATES, GROUPS = text("state", get_args(handlers.State)), text("group", get_args(handlers.Compared))
-FOUND = (*OVER_TIME[:3], text("unit"), STATES, GROUPS, text("cursor"), LIMIT)
 
 OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
     Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
-    Operation(
-        "GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=(text("problem"), *PAGE)
-    ),
+    Operation("GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=schemas.AuditQuery),
     Operation("GET", "/v1/policies", "read", handlers.get_policies, replies.ComponentsReply),
     Operation("GET", "/v1/rewards", "read", handlers.get_rewards, replies.ComponentsReply),
     Operation("GET", "/v1/actions", "read", handlers.get_actions, replies.ComponentsReply),
     Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
-    Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=PAGE),
+    Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=schemas.PageQuery),
     Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),
     Operation(
         "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
@@ -94,7 +89,7 @@ OPERATIONS = (
     ),
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
-    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA, text("item"))),
+    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=schemas.LiftQuery),
     Operation(
         *("POST", f"{P}/decisions", "decide", handlers.post_decision, DECISION, (404, 409, 422, 429)),
         *(schemas.AskBody, VISIT),
@@ -107,7 +102,7 @@ OPERATIONS = (
     *(Operation("GET", path, "read", handlers.get_decision, DECISION, (404, 421)) for path in BOTH),
     Operation(
         *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, ExplanationReply, (404, 421, 422)),
-        query=(whole("most", 0, 100, 5),),
+        query=schemas.ExplanationQuery,
     ),
     *(
         Operation("POST", f"{path}/feedback", "feedback", handlers.post_feedback, APPLIED, MOST, schemas.TellBody, TOLD)
@@ -124,11 +119,11 @@ OPERATIONS = (
     Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_bulk, bytes, (404,), bytes, BULK),
     Operation(
         *("GET", f"{P}/decisions", "read", handlers.get_decisions, replies.DecisionPageReply, FEW),
-        query=FOUND,
+        query=schemas.SearchQuery,
     ),
     Operation(
         *("GET", f"{P}/history", "read", handlers.get_history, replies.HistoryReply, FEW),
-        query=OVER_TIME,
+        query=schemas.HistoryQuery,
     ),
     Operation(
         *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),

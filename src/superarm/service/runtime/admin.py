@@ -133,12 +133,12 @@ def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
     return merge_settings(Settings(), body)
 
 
-async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: int, by: str) -> bool:
+async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
     learner = await coordinator.find(tenant, name)
-    if not 1 <= version <= len(learner.versions):
-        raise unknown("version", str(version))
-    earlier = learner.versions[version - 1]
+    earlier = {str(n): one for n, one in enumerate(learner.versions, 1)}.get(version)
+    if earlier is None:
+        raise unknown("version", version[:40])
     return await change_settings(coordinator, tenant, name, lambda _: earlier, by)
 
 
