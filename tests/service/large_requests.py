@@ -86,7 +86,7 @@ def creations(n: Scale) -> Requests:
     changed = {"policy": {"name": "bc_ucb"}}
     yield LargeRequest("PATCH settings of 5,000 x 1,000", "PATCH", "/v1/problems/wide/settings", changed)
     replaced = {"policy": {"name": "kl_ucb"}, "explore": 0.1}
-    yield LargeRequest("PUT settings of 100,000 x 50", "PUT", "/v1/problems/long/settings", replaced)
+    yield LargeRequest("PATCH settings of 100,000 x 50", "PATCH", "/v1/problems/long/settings", replaced)
     yield LargeRequest("delete 5,000 x 1,000", "DELETE", "/v1/problems/wide")
     yield LargeRequest("delete 100,000 x 50", "DELETE", "/v1/problems/long")
     yield LargeRequest("delete 500 x 10,000", "DELETE", "/v1/problems/deep")

@@ -57,7 +57,7 @@ def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_
 
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
-        (await http.put("/v1/problems/p/settings", json={**SPEC["settings"], "explore": 0.2})).raise_for_status()
+        (await http.patch("/v1/problems/p/settings", json={"explore": 0.2})).raise_for_status()
         before = (await http.get("/v1/problems/p")).json()
         for method, path, body in CHANGES:
             reply = await http.request(method, path, json=body, headers={"origin": origin})

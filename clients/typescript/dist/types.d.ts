@@ -650,7 +650,7 @@ export interface Settings {
     /** What people call arms, items and outcomes. */
     words?: Words;
 }
-/** Settings, every field of which may be left out. `PATCH` keeps what is left out; `PUT` gives it the default of a new problem. */
+/** Settings to change; what is left out stays. */
 export interface SettingsBody {
     /** The policy that chooses slates. */
     policy?: PolicyChange;
@@ -850,15 +850,6 @@ export interface Operations {
                 name: string;
             };
             body: ItemsBody;
-        };
-        reply: ProblemReply;
-    };
-    put_settings: {
-        given: {
-            path: {
-                name: string;
-            };
-            body: SettingsBody;
         };
         reply: ProblemReply;
     };
@@ -1085,7 +1076,6 @@ export declare const OPERATIONS: {
     readonly post_arms: readonly ["POST", "/v1/problems/{name}/arms"];
     readonly post_outcomes: readonly ["POST", "/v1/problems/{name}/outcomes"];
     readonly post_items: readonly ["POST", "/v1/problems/{name}/items"];
-    readonly put_settings: readonly ["PUT", "/v1/problems/{name}/settings"];
     readonly patch_settings: readonly ["PATCH", "/v1/problems/{name}/settings"];
     readonly get_versions: readonly ["GET", "/v1/problems/{name}/versions"];
     readonly restore_version: readonly ["POST", "/v1/problems/{name}/versions/{version}/restore"];

@@ -13,7 +13,6 @@ export const OPERATIONS = {
     post_arms: ["POST", "/v1/problems/{name}/arms"],
     post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
     post_items: ["POST", "/v1/problems/{name}/items"],
-    put_settings: ["PUT", "/v1/problems/{name}/settings"],
     patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
     get_versions: ["GET", "/v1/problems/{name}/versions"],
     restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

@@ -714,7 +714,7 @@ export interface Settings {
   words?: Words;
 }
 
-/** Settings, every field of which may be left out. `PATCH` keeps what is left out; `PUT` gives it the default of a new problem. */
+/** Settings to change; what is left out stays. */
 export interface SettingsBody {
   /** The policy that chooses slates. */
   policy?: PolicyChange;
@@ -850,7 +850,6 @@ export interface Operations {
   post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
   post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
   post_items: { given: { path: { name: string }; body: ItemsBody }; reply: ProblemReply };
-  put_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
   patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
   get_versions: { given: { path: { name: string } }; reply: VersionsReply };
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
@@ -889,7 +888,6 @@ export const OPERATIONS = {
   post_arms: ["POST", "/v1/problems/{name}/arms"],
   post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
   post_items: ["POST", "/v1/problems/{name}/items"],
-  put_settings: ["PUT", "/v1/problems/{name}/settings"],
   patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
   get_versions: ["GET", "/v1/problems/{name}/versions"],
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

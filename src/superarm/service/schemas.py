@@ -298,10 +298,7 @@ class PolicyChange(Body, frozen=True):
 
 
 class SettingsBody(Body, frozen=True):
-    """Settings, every field of which may be left out.
-
-    ``PATCH`` keeps what is left out; ``PUT`` gives it the default of a new problem.
-    """
+    """Settings to change; what is left out stays."""
 
     policy: PolicyChange | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET

@@ -11,9 +11,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
 from superarm.service.console.address import PageView
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
-from superarm.service.domain.history import Stretch
 from superarm.service.domain.ledger import Key
-from superarm.service.domain.lift import difference, mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError, unknown
@@ -92,10 +90,9 @@ class Pages:
             starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
 
         def read(state: ProblemState) -> Data:
-            state.flush()
             last = len(state.versions)
             shown = range(last, max(0, last - MAX_SHOWN_VERSIONS), -1)
-            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last, "words": state.words}
+            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last}
 
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
@@ -263,14 +260,9 @@ def _arm_data(state: ProblemState, arm: int) -> Data:
 
 
 def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
-    rewards, needed = state.history.versions, state.weighty_items
-    now, mine = (rewards.get(n, Stretch()).policy for n in (len(state.versions), version))
-    current = version == len(state.versions)
     before = state.versions[version - 2] if version > 1 else None
     said = ["created"] if before is None else list_changes(before, state.versions[version - 1]) or ["nothing"]
-    reward, gap = mean_interval(mine, needed), None if current else difference(now, mine, needed)
-    about = {"version": version, "current": current, "start": start, "said": said}
-    return about | {"finished": mine.count, "reward": reward, "gap": gap}
+    return {"version": version, "current": version == len(state.versions), "start": start, "said": said}
 
 
 def list_changes(before: Any, after: Any) -> list[str]:

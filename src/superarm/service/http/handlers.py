@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
@@ -18,7 +19,6 @@ from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
-from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, explanations, views
 from superarm.service.http.auth import Principal
@@ -140,18 +140,10 @@ async def post_items(call: Call) -> Answer:
     return 200, await _problem(call)
 
 
-async def put_settings(call: Call) -> Answer:
-    """Replace all settings: a new version, counters kept. What is left out has the default of a new problem."""
-    return await _change_settings(call, admin.replace_settings)
-
-
 async def patch_settings(call: Call) -> Answer:
     """Change some settings: a new version, counters kept. What is left out stays."""
-    return await _change_settings(call, admin.merge_settings)
-
-
-async def _change_settings(call: Call, change: Callable[[Settings, schemas.SettingsBody], Settings]) -> Answer:
-    await admin.change_settings(call.coordinator, *call.problem, lambda now: change(now, call.body), call.who.key)
+    change = partial(admin.merge_settings, body=call.body)
+    await admin.change_settings(call.coordinator, *call.problem, change, call.who.key)
     return 200, await _problem(call)
 
 

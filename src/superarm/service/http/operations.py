@@ -83,10 +83,7 @@ OPERATIONS = (
         "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
     ),
     Operation("POST", f"{P}/items", "admin", handlers.post_items, PROBLEM, FEW, schemas.ItemsBody, NEW_ITEM),
-    Operation("PUT", f"{P}/settings", "admin", handlers.put_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
-    Operation(
-        "PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, {"explore": 0.1}
-    ),
+    Operation("PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
     Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=schemas.LiftQuery),

@@ -119,20 +119,6 @@ def _merge_forgetting(now: PolicySpec, change: PolicyChange) -> tuple[int | Unse
     return window, half_life
 
 
-def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
-    """The fields of ``body``, and the defaults of a new problem for the others.
-
-    Leaving out the policy is refused if it is not the default: it would be replaced without being mentioned.
-    """
-    named = body.policy is not UNSET and body.policy.name is not UNSET
-    if not named and settings.policy != PolicySpec():
-        have, default = settings.policy.name, PolicySpec().name
-        raise invalid(
-            "policy", f"missing, which would turn {have} into {default}", "name it, or change single settings by PATCH"
-        )
-    return merge_settings(Settings(), body)
-
-
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
     learner = await coordinator.find(tenant, name)
