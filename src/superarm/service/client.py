@@ -1,6 +1,7 @@
 """The Python client: a problem of a running service, with ``ask`` and ``tell`` as ``Agent`` has them."""
 
 import asyncio
+import inspect
 import itertools
 import math
 import secrets
@@ -366,18 +367,22 @@ class Connection:
 
 
 class AsyncRemoteAgent:
-    """A problem of the service, with every method of ``RemoteAgent`` as a coroutine: ``await agent.ask()``.
+    """A problem of the service, with the methods of ``RemoteAgent`` as coroutines: ``await agent.ask()``.
 
-    Calls run in threads, as many at the same time as there are connections (32).
+    Not so its properties, and ``decisions``: read pages with ``find_decisions``. Calls run in threads, as many at the
+    same time as there are connections (32).
     """
 
     def __init__(self, agent: RemoteAgent, threads: Executor) -> None:
         self._agent, self._threads = agent, threads
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(self._agent, name)
+        method = getattr(RemoteAgent, name)
+        if name.startswith("_") or not inspect.isfunction(method) or inspect.isgeneratorfunction(method):
+            raise AttributeError(name)
 
         async def run(*given: Any, **more: Any) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(method, *given, **more))
+            call = partial(method, self._agent, *given, **more)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
         return run

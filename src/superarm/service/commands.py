@@ -40,13 +40,12 @@ IMPORT = click.option(
 @contextlib.contextmanager
 def open_for_reading(db: str) -> Iterator[Any]:
     """The store of a command that may run beside a service."""
-    from superarm.service.server import open_reader
+    from superarm.service.server import open_store
 
-    store = open_reader(db)
-    try:
+    if "://" not in db and not Path(db).exists():
+        raise SuperarmError(f"--db {db}: there is no such file")
+    with contextlib.closing(open_store(db, serving=False)) as store:
         yield store
-    finally:
-        store.close()
 
 
 @click.command()

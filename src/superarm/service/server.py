@@ -54,13 +54,6 @@ def check_directory(db: str, create: bool) -> None:
         raise SuperarmError(f"--db {db}: there is no directory {parent}; {remedy}")
 
 
-def open_reader(db: str) -> Any:
-    """The store, for a command that may run beside a service."""
-    if "://" not in db and not Path(db).exists():
-        raise SuperarmError(f"--db {db}: there is no such file")
-    return open_store(db, serving=False)
-
-
 def _leave() -> None:
     """End this process: its state is no longer what the log says. Everything that was acknowledged is in the log."""
     asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)
