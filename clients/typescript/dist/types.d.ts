@@ -123,21 +123,14 @@ export interface BulkLine {
     arms?: string[] | null;
     decision: string;
 }
-/** A component that can be named. */
-export interface ComponentInfo {
-    /** Its name. */
-    name: string;
-    /** What it is, in a line. */
-    summary: string;
-    /** What it is, at length. */
-    description: string;
-    /** Its parameters. */
-    parameters: ParameterInfo[];
-}
-/** The components of one kind that a problem can name. */
+/** What a problem can name. */
 export interface ComponentsReply {
-    /** The components. */
-    components: ComponentInfo[];
+    /** The parameters of every policy, with their defaults. */
+    policies: Record<string, Record<string, number | null>>;
+    /** The parameters of every reward, with their defaults; null for one that has to be given. */
+    rewards: Record<string, Record<string, number | null>>;
+    /** The parameters of every action set. */
+    actions: Record<string, string[]>;
 }
 /** Features of users, arms and pairs, and the model that learns from them, as `superarm.Context` takes them. */
 export interface ContextSpec {
@@ -471,13 +464,6 @@ export interface NamesReply {
     /** Their names. */
     problems: string[];
 }
-/** A parameter of a component. */
-export interface ParameterInfo {
-    /** Its name. */
-    name: string;
-    /** Its default; a parameter without one has to be given. */
-    default?: number | null;
-}
 /** The group of every arm, and how many arms of each group a slate may have. */
 export interface PartitionParameters {
     /** The group of every arm. */
@@ -530,7 +516,7 @@ export interface PolicyChange {
 }
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-    /** The name of the policy; `GET /v1/policies` lists them. */
+    /** The name of the policy; `GET /v1/components` lists them. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -602,7 +588,7 @@ export interface RegressionParameters {
 }
 /** The reward (what a slate is worth) by its name, with its parameters. */
 export interface RewardSpec {
-    /** The name of the reward; `GET /v1/rewards` lists them. */
+    /** The name of the reward; `GET /v1/components` lists them. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -802,15 +788,7 @@ export interface Operations {
         };
         reply: AuditReply;
     };
-    get_policies: {
-        given: {};
-        reply: ComponentsReply;
-    };
-    get_rewards: {
-        given: {};
-        reply: ComponentsReply;
-    };
-    get_actions: {
+    get_components: {
         given: {};
         reply: ComponentsReply;
     };
@@ -1069,9 +1047,7 @@ export declare const OPERATIONS: {
     readonly delete_problem: readonly ["DELETE", "/v1/problems/{name}"];
     readonly get_problems: readonly ["GET", "/v1/problems"];
     readonly get_audit: readonly ["GET", "/v1/audit"];
-    readonly get_policies: readonly ["GET", "/v1/policies"];
-    readonly get_rewards: readonly ["GET", "/v1/rewards"];
-    readonly get_actions: readonly ["GET", "/v1/actions"];
+    readonly get_components: readonly ["GET", "/v1/components"];
     readonly get_arms: readonly ["GET", "/v1/problems/{name}/arms"];
     readonly post_arms: readonly ["POST", "/v1/problems/{name}/arms"];
     readonly post_outcomes: readonly ["POST", "/v1/problems/{name}/outcomes"];

@@ -136,22 +136,14 @@ export interface BulkLine {
   decision: string;
 }
 
-/** A component that can be named. */
-export interface ComponentInfo {
-  /** Its name. */
-  name: string;
-  /** What it is, in a line. */
-  summary: string;
-  /** What it is, at length. */
-  description: string;
-  /** Its parameters. */
-  parameters: ParameterInfo[];
-}
-
-/** The components of one kind that a problem can name. */
+/** What a problem can name. */
 export interface ComponentsReply {
-  /** The components. */
-  components: ComponentInfo[];
+  /** The parameters of every policy, with their defaults. */
+  policies: Record<string, Record<string, number | null>>;
+  /** The parameters of every reward, with their defaults; null for one that has to be given. */
+  rewards: Record<string, Record<string, number | null>>;
+  /** The parameters of every action set. */
+  actions: Record<string, string[]>;
 }
 
 /** Features of users, arms and pairs, and the model that learns from them, as `superarm.Context` takes them. */
@@ -520,14 +512,6 @@ export interface NamesReply {
   problems: string[];
 }
 
-/** A parameter of a component. */
-export interface ParameterInfo {
-  /** Its name. */
-  name: string;
-  /** Its default; a parameter without one has to be given. */
-  default?: number | null;
-}
-
 /** The group of every arm, and how many arms of each group a slate may have. */
 export interface PartitionParameters {
   /** The group of every arm. */
@@ -586,7 +570,7 @@ export interface PolicyChange {
 
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-  /** The name of the policy; `GET /v1/policies` lists them. */
+  /** The name of the policy; `GET /v1/components` lists them. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -662,7 +646,7 @@ export interface RegressionParameters {
 
 /** The reward (what a slate is worth) by its name, with its parameters. */
 export interface RewardSpec {
-  /** The name of the reward; `GET /v1/rewards` lists them. */
+  /** The name of the reward; `GET /v1/components` lists them. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -843,9 +827,7 @@ export interface Operations {
   delete_problem: { given: { path: { name: string } }; reply: DeletedReply };
   get_problems: { given: {  }; reply: NamesReply };
   get_audit: { given: { query: { offset?: number; limit?: number; problem?: string } }; reply: AuditReply };
-  get_policies: { given: {  }; reply: ComponentsReply };
-  get_rewards: { given: {  }; reply: ComponentsReply };
-  get_actions: { given: {  }; reply: ComponentsReply };
+  get_components: { given: {  }; reply: ComponentsReply };
   get_arms: { given: { path: { name: string }; query: { offset?: number; limit?: number } }; reply: ArmsReply };
   post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
   post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
@@ -881,9 +863,7 @@ export const OPERATIONS = {
   delete_problem: ["DELETE", "/v1/problems/{name}"],
   get_problems: ["GET", "/v1/problems"],
   get_audit: ["GET", "/v1/audit"],
-  get_policies: ["GET", "/v1/policies"],
-  get_rewards: ["GET", "/v1/rewards"],
-  get_actions: ["GET", "/v1/actions"],
+  get_components: ["GET", "/v1/components"],
   get_arms: ["GET", "/v1/problems/{name}/arms"],
   post_arms: ["POST", "/v1/problems/{name}/arms"],
   post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],

@@ -4,7 +4,6 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from superarm.service.domain.components import ComponentInfo
 from superarm.service.domain.spec import GivenFeatures, Settings
 
 
@@ -323,15 +322,21 @@ class NamesReply(Struct, frozen=True):
 
 
 class ComponentsReply(Struct, frozen=True):
-    """The components of one kind that a problem can name.
+    """What a problem can name.
 
     Parameters
     ----------
-    components
-        The components.
+    policies
+        The parameters of every policy, with their defaults.
+    rewards
+        The parameters of every reward, with their defaults; null for one that has to be given.
+    actions
+        The parameters of every action set.
     """
 
-    components: list[ComponentInfo]
+    policies: dict[str, dict[str, float | None]]
+    rewards: dict[str, dict[str, float | None]]
+    actions: dict[str, list[str]]
 
 
 class VersionsReply(Struct, frozen=True):

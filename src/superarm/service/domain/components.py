@@ -140,70 +140,18 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 
 
-class ParameterInfo(Struct, frozen=True, omit_defaults=True):
-    """A parameter of a component.
+def list_parameters(known: Mapping[str, Callable[..., Any]]) -> dict[str, dict[str, float | None]]:
+    """The parameters of components, with their defaults; None for one that has to be given.
 
-    Parameters
-    ----------
-    name
-        Its name.
-    default
-        Its default; a parameter without one has to be given.
+    >>> list_parameters({"clipped_linear": ClippedLinear})
+    {'clipped_linear': {'slope': None, 'shift': 0.0}}
     """
-
-    name: str
-    default: float | None = None
-
-
-class ComponentInfo(Struct, frozen=True):
-    """A component that can be named.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    summary
-        What it is, in a line.
-    description
-        What it is, at length.
-    parameters
-        Its parameters.
-    """
-
-    name: str
-    summary: str
-    description: str
-    parameters: list[ParameterInfo]
-
-
-def list_policies() -> list[ComponentInfo]:
-    """All policies that can be named."""
-    return [_describe(name, entry.make) for name, entry in POLICIES.items()]
-
-
-def list_rewards() -> list[ComponentInfo]:
-    """All rewards that can be named."""
-    return [_describe(name, make) for name, make in REWARDS.items()]
-
-
-def list_actions(specs: Iterable[Any]) -> list[ComponentInfo]:
-    """Action sets, by the types that describe them."""
-    found = []
-    for spec in specs:
-        fields = spec.__annotations__["parameters"].__struct_fields__
-        said = inspect.cleandoc(spec.__doc__ or "")
-        needed = [ParameterInfo(name) for name in fields]
-        found.append(ComponentInfo(str(spec.__struct_config__.tag), said.splitlines()[0], said, needed))
-    return found
-
-
-def _describe(name: str, make: Callable[..., Any]) -> ComponentInfo:
-    said = inspect.cleandoc(make.__doc__ or name)
-    parameters = []
-    for parameter, one in parameters_of(make).items():
-        default = None if one.default is inspect.Parameter.empty else float(one.default)
-        parameters.append(ParameterInfo(parameter, default))
-    return ComponentInfo(name, said.splitlines()[0], said, parameters)
+    found = {name: parameters_of(make).items() for name, make in known.items()}
+    empty = inspect.Parameter.empty
+    return {
+        name: {parameter: None if one.default is empty else float(one.default) for parameter, one in parameters}
+        for name, parameters in found.items()
+    }
 
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]

@@ -288,7 +288,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name
-        The name of the policy; ``GET /v1/policies`` lists them.
+        The name of the policy; ``GET /v1/components`` lists them.
     parameters
         Its parameters by name; those that are left out have their defaults.
     window
@@ -309,7 +309,7 @@ class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     Parameters
     ----------
     name
-        The name of the reward; ``GET /v1/rewards`` lists them.
+        The name of the reward; ``GET /v1/components`` lists them.
     parameters
         Its parameters by name; those that are left out have their defaults.
     """

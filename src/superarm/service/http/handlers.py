@@ -101,19 +101,12 @@ async def get_problems(call: Call) -> Answer:
     return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
 
 
-async def get_policies(call: Call) -> Answer:
-    """The policies that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_policies())
-
-
-async def get_rewards(call: Call) -> Answer:
-    """The rewards that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_rewards())
-
-
-async def get_actions(call: Call) -> Answer:
-    """The action sets that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
+async def get_components(call: Call) -> Answer:
+    """The policies, rewards and action sets that a problem can name, with their parameters."""
+    policies = {name: entry.make for name, entry in components.POLICIES.items()}
+    tables = components.list_parameters(policies), components.list_parameters(components.REWARDS)
+    actions = {spec.__struct_config__.tag: spec.__annotations__["parameters"] for spec in get_args(AnyActionSpec)}
+    return 200, replies.ComponentsReply(*tables, {name: list(one.__struct_fields__) for name, one in actions.items()})
 
 
 async def get_arms(call: Call) -> Answer:
