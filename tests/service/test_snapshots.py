@@ -87,6 +87,7 @@ def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_eve
     assert ledger.pending == coordinator.ledger.pending
     assert ledger.n_pending == coordinator.ledger.n_pending
     assert verify(store).faults == []
+    store.close()
 
 
 def line(stream: str, step: int, event: object) -> LogLine:
