@@ -8,7 +8,7 @@
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
-# make pages              write the pages that follow from the program: gallery, command line, HTTP interface
+# make pages              write what follows from the program: pages of gallery, commands, HTTP interface; types in TypeScript
 # make gallery            draw the pictures of the gallery whose experiments have changed
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
@@ -175,6 +175,7 @@ gallery: $(READY)
 
 pages: $(READY)
 	$(BIN)/python -m tools.reference_pages
+	$(BIN)/python -m tools.typescript_types
 
 $(DOCS_READY): $(READY)
 	$(call install,docs)

@@ -139,7 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         db = options.db or str(Path(home) / "log.db")
-        words = ["serve", "--db", db, "--port", str(PORT), "--snapshot-every", "20000", "--compat", "personalizer"]
+        words = ["serve", "--db", db, "--port", str(PORT), "--snapshot-every", "20000"]
         server = subprocess.Popen([sys.executable, "-c", START, *words], stderr=(Path(home) / "err").open("w"))
         try:
             wait(server)

@@ -9,7 +9,7 @@ import pytest
 
 import superarm
 from tests.pages import runner
-from tools import reference_pages
+from tools import reference_pages, typescript_types
 from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
@@ -132,6 +132,10 @@ def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
 @pytest.mark.parametrize("page", reference_pages.PAGES)
 def test_a_page_that_follows_from_the_program_is_up_to_date(page):
     assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
+
+
+def test_the_types_of_the_typescript_client_are_those_of_the_openapi_document():
+    assert typescript_types.make_types() == typescript_types.TARGET.read_text(), "run: make pages"
 
 
 def test_every_cited_key_is_in_the_bibliography():

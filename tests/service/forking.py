@@ -21,7 +21,6 @@ IMPORTED = [
     "superarm.kernels",
     "superarm.service.server",
     "superarm.service.demo",
-    "superarm.service.personalizer",
     "superarm.service.storage.postgres",
     "uvicorn.loops.auto",
     "uvicorn.lifespan.on",

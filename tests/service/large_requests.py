@@ -86,7 +86,7 @@ def creations(n: Scale) -> Requests:
     changed = {"policy": {"name": "bc_ucb"}}
     yield LargeRequest("PATCH settings of 5,000 x 1,000", "PATCH", "/v1/problems/wide/settings", changed)
     replaced = {"policy": {"name": "kl_ucb"}, "explore": 0.1}
-    yield LargeRequest("PUT settings of 100,000 x 50", "PUT", "/v1/problems/long/settings", replaced)
+    yield LargeRequest("PATCH settings of 100,000 x 50", "PATCH", "/v1/problems/long/settings", replaced)
     yield LargeRequest("delete 5,000 x 1,000", "DELETE", "/v1/problems/wide")
     yield LargeRequest("delete 100,000 x 50", "DELETE", "/v1/problems/long")
     yield LargeRequest("delete 500 x 10,000", "DELETE", "/v1/problems/deep")
@@ -104,7 +104,7 @@ def growth(n: Scale) -> Requests:
 
 
 def decisions(n: Scale) -> Requests:
-    """Decisions of a large problem: made, shown, found, exported, certified."""
+    """Decisions of a large problem: made, shown, found, exported."""
     yield put("large", n(10_000), n(100), 10)
     for j in range(3):
         yield ask("large", f"first-{j}")
@@ -125,7 +125,6 @@ def decisions(n: Scale) -> Requests:
     yield get("search: 1,000 decisions", f"/v1/problems/large/decisions?limit={n(1_000)}")
     yield get("history of all arms", "/v1/problems/large/history?points=1000")
     yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
-    yield get("certificate, 10,000 x 100", "/v1/problems/large/certificate")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
     yield LargeRequest("delete 10,000 x 100", "DELETE", "/v1/problems/large")
 
@@ -197,18 +196,6 @@ def contexts(n: Scale) -> Requests:
     yield LargeRequest("delete draws", "DELETE", "/v1/problems/draws")
 
 
-def personalizer(n: Scale) -> Requests:
-    """Azure Personalizer's calls with many features."""
-    words = {f"word-{j}": 1 for j in range(n(900))}
-    actions = [{"id": f"x{j}", "features": [words]} for j in range(50)]
-    path = "/personalizer/v1.0/rank"
-    body = {"actions": actions, "contextFeatures": [words], "eventId": "ranked"}
-    yield LargeRequest("Personalizer: 50 actions with 900 features", "POST", path, body, 201)
-    yield LargeRequest("Personalizer: the same again", "POST", path, body, 201)
-    huge = {"actions": [{"id": "y"}], "contextFeatures": [{f"w{j}": j for j in range(n(400_000))}]}
-    yield LargeRequest("Personalizer: 400,000 features", "POST", path, huge, 413)
-
-
 GROUPS: dict[str, Callable[[Scale], Requests]] = {
     "creations": creations,
     "growth": growth,
@@ -216,5 +203,4 @@ GROUPS: dict[str, Callable[[Scale], Requests]] = {
     "outcomes": outcomes,
     "feedback": feedback,
     "contexts": contexts,
-    "personalizer": personalizer,
 }

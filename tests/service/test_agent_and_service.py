@@ -371,14 +371,14 @@ class Pair:
 
     async def change_policy(self, name):
         spec, policy = POLICIES[name]
-        body = {"policy": spec, "window_s": None}
+        body = {"policy": {"window": None, "half_life": None, **spec}, "window_s": None}
         try:
             fit_policy(policy, self.agent.problem)
         except sa.InvalidArgument:
-            await self.call("PUT", "/v1/problems/p/settings", body, status=(422,))
+            await self.call("PATCH", "/v1/problems/p/settings", body, status=(422,))
             return
         now = (await self.call("GET", "/v1/problems/p"))["settings"]["policy"]
-        await self.call("PUT", "/v1/problems/p/settings", body)
+        await self.call("PATCH", "/v1/problems/p/settings", body)
         if now != {"parameters": {}} | spec:
             self.agent.change_policy(policy)
 

@@ -50,7 +50,7 @@ def run(tmp_path, body, **limits: Any) -> Any:
             key, row = make_key(tenant, (scopes,))
             keys[tenant, scopes] = {"authorization": f"Bearer {key}"}
             store.put_key(row)
-        given = {"beacon_secrets": (SECRET, OLD), "beacon_origins": (SHOP,), **limits}
+        given = {"beacon_secret": (SECRET, OLD), "beacon_origin": (SHOP,), **limits}
         async with serving(application(store, ServiceLimits(**given))) as http:
             signed = {}
             for tenant in ("one", "two"):
@@ -85,7 +85,7 @@ def test_a_browser_sends_feedback_once_for_its_own_decision(tmp_path):
         reply = await send(http, signed["one"], units, origin=SHOP)
         assert reply.json() == {"applied": True, "late": False, "state": "open"}
         assert reply.headers["access-control-allow-origin"] == SHOP
-        assert reply.headers["vary"] == "origin"
+        assert reply.headers["vary"] == "Origin"
         again = await send(http, signed["one"], units, media="application/json")
         assert (again.status_code, again.json()["applied"]) == (200, False)  # a replay changes nothing
         other = await send(http, signed["one"], [{"arm": first, "item": "x", "value": 0.0}])
@@ -169,10 +169,10 @@ def test_pages_of_other_origins_and_other_media_are_refused(tmp_path):
             "access-control-request-headers": "content-type",
         }
         allowed = await http.options(BEACON, headers=ask)
-        assert allowed.status_code == 204
+        assert allowed.status_code == 200
         assert allowed.headers["access-control-allow-origin"] == SHOP
-        assert allowed.headers["access-control-allow-headers"] == "content-type"
-        assert (await http.options(BEACON, headers={**ask, "origin": "https://evil.example"})).status_code == 403
+        assert "content-type" in allowed.headers["access-control-allow-headers"].lower()
+        assert (await http.options(BEACON, headers={**ask, "origin": "https://evil.example"})).status_code == 400
         assert (await send(http, signed["one"], [{"arm": "x" * 70_000, "value": 1.0}])).status_code == 413
         described = (await http.get("/openapi.json")).json()["paths"]["/v1/problems/{name}/beacon"]["post"]
         assert described["security"] == []
@@ -194,19 +194,19 @@ def test_without_a_secret_there_are_no_beacons(tmp_path):
         assert (await send(http, forge(SECRET, "one", "p", "d", time.time() + 60))).status_code == 404
         assert "/v1/problems/{name}/beacon" not in (await http.get("/openapi.json")).json()["paths"]
 
-    run(tmp_path, body, beacon_secrets=(), beacon_origins=())
+    run(tmp_path, body, beacon_secret=(), beacon_origin=())
 
 
 def test_settings_that_make_no_sense_are_refused():
     for wrong, words in (
-        ({"beacon_secrets": ("short",)}, "shorter than 32"),
-        ({"beacon_origins": (SHOP,)}, "needs --beacon-secret"),
-        ({"beacon_secrets": (SECRET,), "beacon_origins": ("https://shop.example/",)}, "without a path"),
-        ({"beacon_secrets": (SECRET,), "beacon_origins": ("*",)}, "give an origin"),
+        ({"beacon_secret": ("short",)}, "shorter than 32"),
+        ({"beacon_origin": (SHOP,)}, "needs --beacon-secret"),
+        ({"beacon_secret": (SECRET,), "beacon_origin": ("https://shop.example/",)}, "without a path"),
+        ({"beacon_secret": (SECRET,), "beacon_origin": ("*",)}, "give an origin"),
     ):
         with pytest.raises(SuperarmError, match=words):
             check_beacon(ServiceLimits(**wrong))
-    check_beacon(ServiceLimits(beacon_secrets=(SECRET,), beacon_origins=("http://localhost:3000", "http://[::1]:80")))
+    check_beacon(ServiceLimits(beacon_secret=(SECRET,), beacon_origin=("http://localhost:3000", "http://[::1]:80")))
 
 
 def test_a_signed_id_ends_on_time():

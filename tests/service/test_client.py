@@ -195,6 +195,9 @@ def test_async(served, agent):
         remote = service.async_problem("client")
         decision = await remote.ask()
         assert await remote.activate(decision) is False
+        assert len(await remote.history(points=3)) == 3
+        for name in ("items", "decisions", "_call", "nothing"):
+            assert not hasattr(remote, name)
         return await remote.tell(decision, np.zeros((2, 2)))
 
     assert asyncio.run(run()) is True

@@ -43,34 +43,25 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
     public = functions - wrappers - {"policy"}
 
     async def trial(http) -> None:
-        policies = (await http.get("/v1/policies")).json()["components"]
-        assert {policy["name"] for policy in policies} == public | MODELS.keys()
-        for policy in policies:
-            given = {one["name"]: one["default"] for one in policy["parameters"]}
-            assert given == {
-                name: float(one.default)
-                for name, one in inspect.signature(
-                    vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]
-                ).parameters.items()
-                if isinstance(one.default, (int, float))
-            }
-            assert policy["summary"]
-            wanted = {"name": policy["name"], "parameters": given}
-            more = {"items": ["x"]} if "cascade" in policy["name"] else {}
-            more |= {"reward": {"name": "linear"}} if policy["name"] in MODULAR else {}
-            if policy["name"] in MODELS:
-                model = {"name": MODELS[policy["name"]], "parameters": {"shared": "arms"}}
+        listed = (await http.get("/v1/components")).json()
+        assert listed["policies"].keys() == public | MODELS.keys()
+        for name, given in listed["policies"].items():
+            make = vars(sa.policies).get(name) or vars(sa.contextual)[name]
+            own = inspect.signature(make).parameters.items()
+            assert given == {key: float(one.default) for key, one in own if isinstance(one.default, (int, float))}
+            more = {"items": ["x"]} if "cascade" in name else {}
+            more |= {"reward": {"name": "linear"}} if name in MODULAR else {}
+            if name in MODELS:
+                model = {"name": MODELS[name], "parameters": {"shared": "arms"}}
                 more |= {"context": {"features": {}, "model": model}}
-            more |= {"items": ["x"]} if policy["name"] == "c3_ucb" else {}  # for lists
-            spec = {**SPEC, **more, "settings": {"window_s": None, "policy": wanted}}
-            reply = await http.put(f"/v1/problems/{policy['name']}", json=spec)
+            more |= {"items": ["x"]} if name == "c3_ucb" else {}  # for lists
+            settings = {"window_s": None, "policy": {"name": name, "parameters": given}}
+            reply = await http.put(f"/v1/problems/{name}", json={**SPEC, **more, "settings": settings})
             assert reply.status_code == 201, reply.text
-            made = await http.post(f"/v1/problems/{policy['name']}/decisions", json={})
+            made = await http.post(f"/v1/problems/{name}/decisions", json={})
             assert made.status_code == 201, made.text
-        rewards = (await http.get("/v1/rewards")).json()["components"]
-        assert {"coverage", "logistic", "spread"} <= {reward["name"] for reward in rewards}
-        actions = {one["name"]: one for one in (await http.get("/v1/actions")).json()["components"]}
-        assert [p["name"] for p in actions["knapsack"]["parameters"]] == ["costs", "budget"]
+        assert {"coverage", "logistic", "spread"} <= listed["rewards"].keys()
+        assert listed["actions"]["knapsack"] == ["costs", "budget"]
 
     during(trial)
 
@@ -110,9 +101,7 @@ def test_an_operators_own_components(module):
     store = MemoryStore()
 
     async def trial(http) -> None:
-        listed = {one["name"]: one for one in (await http.get("/v1/policies")).json()["components"]}
-        assert listed["careful"]["summary"] == "BC-UCB with a larger radius."
-        assert listed["careful"]["parameters"] == [{"name": "rho", "default": 10.0}]
+        assert (await http.get("/v1/components")).json()["policies"]["careful"] == {"rho": 10.0}
         policy = {"name": "careful", "parameters": {"rho": 4.0}}
         spec = {**SPEC, "reward": {"name": "steep"}, "settings": {"policy": policy, "window_s": None}}
         assert (await http.put("/v1/problems/p", json=spec)).status_code == 201

@@ -20,7 +20,6 @@ def started(monkeypatch, tmp_path):
 
     def start(*words, environment=None, file=None):
         calls = []
-        monkeypatch.setattr(server, "prepare_store", lambda *given: None)  # it would connect to the database
         monkeypatch.setattr(server, "serve", lambda *given: calls.append(given))
         if file is not None:
             (tmp_path / "superarm.toml").write_text(file)
@@ -36,20 +35,20 @@ db = "file.db"
 port = 1001
 rate = 5.0
 max-body = 4096
-ignore-features = true
+access-log = true
 import = ["one", "two"]
 """
 
 
 def test_flags_go_before_the_environment_and_the_environment_before_the_file(started):
     environment = {"SUPERARM_DB": "environment.db", "SUPERARM_SERVE_PORT": "2002", "SUPERARM_SERVE_RATE": "6"}
-    done, (db, listening, limits, imports, described, preparation, _) = started(
+    done, (db, listening, limits, imports, described, key) = started(
         "--port", "3003", environment=environment, file=FILE
     )
     assert done.exit_code == 0, done.output
-    assert (db, listening.port, listening.host) == ("environment.db", 3003, "127.0.0.1")
-    assert (limits.per_second, limits.body_bytes, limits.ignore_features) == (6.0, 4096, True)
-    assert (imports, preparation) == (("one", "two"), None)
+    assert (db, listening["port"], listening["host"]) == ("environment.db", 3003, "127.0.0.1")
+    assert (limits.rate, limits.max_body, limits.access_log) == (6.0, 4096, True)
+    assert (imports, key) == (("one", "two"), None)
     sources = {name: described[name]["from"] for name in ("port", "db", "max-body", "host")}
     assert sources == {"port": "flag", "db": "environment", "max-body": "file", "host": "default"}
 
@@ -57,7 +56,7 @@ def test_flags_go_before_the_environment_and_the_environment_before_the_file(sta
 def test_the_file_may_be_named_by_the_environment(started, tmp_path):
     (tmp_path / "named.toml").write_text("port = 1234")
     _, call = started(environment={"SUPERARM_CONFIG": str(tmp_path / "named.toml")})
-    assert call[1].port == 1234
+    assert call[1]["port"] == 1234
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_secrets_are_not_shown(started):
     address = "postgresql://shop:s3cret@db.example/shop?password=s3cret&connect_timeout=3"
     environment = {"SUPERARM_DB": address, "SUPERARM_SERVE_SSL_KEYFILE_PASSWORD": "s3cret"}
     _, call = started(environment=environment)
-    assert (call[0], call[1].ssl_keyfile_password) == (address, "s3cret")
+    assert (call[0], call[1]["ssl_keyfile_password"]) == (address, "s3cret")
     assert "s3cret" not in json.dumps(call[4])
     assert call[4]["db"]["value"] == "postgresql://shop:***@db.example/shop?password=***&connect_timeout=3"
 

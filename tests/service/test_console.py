@@ -178,7 +178,7 @@ def test_a_long_history_stays_short():
     for n in np.random.default_rng(0).permutation(1_000):  # they finish in any order
         asked = Asked(0, "p", "", "", int(n), (0,), 1, 1, policy_action=(1,) if n == 3 else None)
         record = open_record(asked)
-        history.places_of(record)[0].side(record).add(float(n))
+        history.place_of(record).side(record).add(float(n))
         total += n
     assert len(history.stretches) <= MAX_STRETCHES
     assert history.length == 8

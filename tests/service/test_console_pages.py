@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import pytest
 
 from superarm.service.application import application
-from superarm.service.console import charts, routes, verdicts
+from superarm.service.console import charts, verdicts
 from superarm.service.console.address import DAY_MS, TimeRange
 from superarm.service.console.verdicts import find_faults
-from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch
+from superarm.service.domain.history import History, Stretch
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
@@ -116,12 +116,11 @@ def test_problems_stand_side_by_side(told):
     assert (rows["p"][7], rows["q"][7]) == ("too early", "too early")  # twelve decisions, and none
 
 
-def test_versions_show_what_changed_and_what_they_earned(told):
+def test_versions_show_what_changed(told):
     (page,) = look(told, "/versions?problem=p")
     current, first = cells(page, "versions")[1:]
     assert (current[0], current[1][:10], current[3]) == ("2 current", day(DAYS // 2 - 1), "explore: 0.0 → 0.5")
     assert (first[0], first[1][:10], first[3]) == ("1", day(DAYS), "created")
-    assert (current[4:7], first[4:7]) == (["6", "2.00 ± 0", "–"], ["6", "0 ± 0", "+2.00 ± 0"])
 
 
 def test_an_arm_has_a_history_with_dates(told):
@@ -187,35 +186,6 @@ def test_the_curve_has_dates_and_a_range_and_segments(told):
     assert cells(segment, "arms")[1][:2] == [HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), "1.00"]
 
 
-def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkeypatch):
-    path = tmp_path / "log.db"
-    path.write_bytes(told.read_bytes())
-    store = Sqlite(path)
-    key, row = make_key("other", ("read",))
-    store.put_key(row)
-    store.close()
-    open_to_all = {"public_console": "default"}
-    page, _, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
-    assert "This page is public" in page
-    assert "Worth alone" in page
-    for hidden in ("d1", "Export", "Versions", 'id="inspector"', 'id="warnings"', 'action="change"'):
-        assert hidden not in page, hidden
-    assert "Give one with the scope" in login
-    closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a"]
-    for refused in look(path, *closed, status=403, **open_to_all):
-        assert "This page is not public" in refused
-    look(path, "/export/arms.csv?problem=p", status=403, **open_to_all)
-    look(path, "/v1/problems", "/v1/problems/p/arms", status=401, **open_to_all)
-    look(path, "/?problem=p", "/problems", "/export/arms.csv?problem=p", status=401)
-    mine = {"cookie": f"superarm_key={key}"}
-    (own,) = look(path, "/", headers=mine, **open_to_all)  # with a key, the page of the key's own tenant
-    assert "No problem yet" in own
-    monkeypatch.setattr(routes, "PUBLIC_PER_SECOND", 0.0001)  # one at once, however long a view takes here
-    assert len(look(path, "/problems", **open_to_all)) == 1
-    with pytest.raises(AssertionError, match="429"):
-        look(path, "/problems", "/problems", **open_to_all)
-
-
 def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
     (unknown,) = look(told, "/?problem=nowhere", status=404)
     assert "Problem &#39;nowhere&#39; does not exist." in unknown
@@ -279,9 +249,9 @@ def test_changes_from_the_page_are_those_of_the_interface_with_an_audit_entry(tm
                       post(http, headers={"origin": "http://evil.example"}, change="pause")],
                 401: [post(http, key="", change="pause"), post(http, key="sa_0_x", change="pause")],
                 404: [post(http, change="retire", arm="nobody"), post(http, problem="q", change="pause"),
-                      post(http, change="back", version="99")],
+                      post(http, change="back", version="99"), post(http, change="back", version="x")],
                 422: [post(http, change="control", share="101"), post(http, change="control", share="nan"),
-                      post(http, change="odd"), post(http, change="back", version="x")],
+                      post(http, change="odd")],
             }  # fmt: skip
             for status, calls in refused.items():
                 assert [(await call).status_code for call in calls] == [status] * len(calls)
@@ -351,37 +321,6 @@ def test_what_is_wrong_with_feedback_is_found_and_nothing_else(counts, pending, 
     assert [one.name for one in found] == names
     health = verdicts.Health("ok", "", 0, pending, "")
     assert verdicts.judge_health(state(**counts), health).word == word
-
-
-@pytest.mark.parametrize(
-    ("shortfall", "growth", "word", "line"),
-    [
-        (0.03, 1.0, "Within 3 %", "this page is within 3 % of the best, sure to 95 %"),
-        (0.6, 13.0, "Not yet", "about 12,000 more views"),
-        (0.6, float("inf"), None, ""),
-        (float("inf"), 1e9, None, ""),
-    ],
-)
-def test_convergence_is_a_sentence_or_not_there(shortfall, growth, word, line):
-    words = SimpleNamespace(one=lambda part: {"slate": "page"}[part], many=lambda part: "views")
-    learner = SimpleNamespace(
-        words=words, arms=SimpleNamespace(all=["a"]), asked=1_000, learner=SimpleNamespace(rounds=1)
-    )
-    found = SimpleNamespace(
-        value=1.0, shortfall=shortfall, growth=growth, slate=(0,), delta=0.05, certified=shortfall < 0.05
-    )
-    tile = verdicts.judge_convergence(learner, found)
-    assert (None if tile is None else tile.word, "" if tile is None else tile.line) == (word, line)
-    assert verdicts.judge_convergence(learner, "contexts") is verdicts.judge_convergence(learner, None) is None
-
-
-def test_the_rewards_of_so_many_versions_are_kept():
-    history = History()
-    for version in range(1, MAX_KEPT_VERSIONS + 11):
-        asked = SimpleNamespace(version=version, at=version, policy_action=None, t=version)
-        record = SimpleNamespace(asked=asked)
-        history.places_of(record)[1].side(record).add(1.0)
-    assert sorted(history.versions) == list(range(11, MAX_KEPT_VERSIONS + 11))
 
 
 def test_a_range_of_days_has_both_ends():

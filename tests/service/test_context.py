@@ -1,19 +1,15 @@
-"""Contexts of decisions in the service: declared, stored, explained, refused; and Personalizer's features."""
+"""Contexts of decisions in the service: declared, stored, explained, refused."""
 
 import asyncio
-import json
 import re
 
 import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.service import personalizer as features
 from superarm.service.application import application
 from superarm.service.domain import spec as context_spec
 from superarm.service.domain.events import Asked, Framed
-from superarm.service.http.service import ServiceLimits
-from superarm.service.personalizer import action_words, flatten
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot, verify
 from superarm.service.storage.sqlite import Sqlite
 
@@ -63,7 +59,7 @@ def asked_events(store):
     ("context", "words"),
     [
         ({**SHARED, "arms": None}, "cannot tell them apart"),
-        ({**SHARED, "arms": {"a": [1, 0]}}, "'b' has no features"),
+        ({**SHARED, "arms": {"a": [1, 0]}}, "nothing for arm 'b'"),
         ({**SHARED, "arms": {**Z, "e": [0, 0]}}, "unknown arm 'e'"),
         (
             {"features": {"categorical": {"c": ["x"]}}, "model": {"name": "segments", "parameters": {"by": ["d"]}}},
@@ -126,7 +122,7 @@ def test_what_is_wrong_with_a_context_is_said_with_the_nearest_name():
         told = await call(http, "POST", "/v1/problems/p/arms", arms, status=(422,))
         assert "[-1, 1]" in told["error"]["message"]
         told = await call(http, "POST", "/v1/problems/p/arms", {"add": ["e"]}, status=(422,))
-        assert "'e' has no features" in told["error"]["message"]
+        assert "nothing for arm 'e'" in told["error"]["message"]
 
     run(test)
 
@@ -289,45 +285,6 @@ def test_arms_of_segments_are_shown_over_all_segments():
         assert "Arms (4)" in (await http.get("/?problem=p")).text
 
     run(test)
-
-
-def test_features_of_personalizer_become_words():
-    nested = [{"user": {"tags": ["a", "b"], "vip": False, "age": None}}, {"superarm": {"problem": "x"}}, {"n": -1}]
-    assert flatten(nested, "f") == {"user.tags=a": 1.0, "user.tags=b": 1.0, "user.vip=false": 1.0, "n": -0.5}
-    assert action_words("soup", [{"hot": True}]) == {"id=soup": 1.0, "hot=true": 1.0}
-    deep = {"a": 1}
-    for _ in range(12):
-        deep = {"a": deep}
-    with pytest.raises(Exception, match="nested too deep"):
-        flatten([deep], "contextFeatures")
-    with pytest.raises(Exception, match="at most 1000"):
-        flatten([{str(n): n for n in range(1001)}], "contextFeatures")
-
-
-def test_personalizer_learns_from_features(monkeypatch):
-    monkeypatch.setattr(features, "CONTEXT_BUCKETS", 3)  # in the usual sizes, plain Python takes minutes
-    monkeypatch.setattr(features, "ACTION_BUCKETS", 3)
-    actions = [{"id": id, "features": [{"kind": kind}]} for id, kind in [("tea", "hot"), ("ice", "cold")]]
-
-    async def test(http, store):
-        chosen = []
-        for n in range(60):
-            cold = bool(n % 2)
-            body = {"actions": actions, "contextFeatures": [{"celsius": -9 if cold else 25}], "eventId": f"e{n}"}
-            ranked = await call(http, "POST", "/personalizer/v1.0/rank", body)
-            best = ranked["rewardActionId"]
-            chosen.append((best == "tea") == cold)
-            await call(http, "POST", f"/personalizer/v1.0/events/e{n}/reward", {"value": float(chosen[-1])})
-        assert np.mean(chosen[-20:]) >= 0.9  # no fixed action is right more than half of the time
-        slots = [{"id": "top", "baselineAction": "tea"}, {"id": "side", "baselineAction": "ice"}]
-        many = {"actions": actions, "slots": slots, "contextFeatures": [{"celsius": 3}]}
-        filled = await call(http, "POST", "/personalizer/v1.1-preview.1/multislot/rank", many)
-        assert {slot["rewardActionId"] for slot in filled["slots"]} == {"tea", "ice"}
-        many["slots"][0]["features"] = [{"large": True}]
-        path = "/personalizer/v1.1-preview.1/multislot/rank"
-        assert "slots" in json.dumps(await call(http, "POST", path, many, status=(422,)))
-
-    run(test, ServiceLimits(compat="personalizer"))
 
 
 def test_the_client_takes_arrays_and_explains():

@@ -294,7 +294,7 @@ def test_settings_change_as_versions_and_back(http, problem):
     made = ask(http, problem)
     tell(http, made["id"], **everything(1.0, "a", "b"))
     before = arm(http, problem, "a")
-    reply = http.put(f"/v1/problems/{problem}/settings", json={"policy": {"name": "cts"}}).json()
+    reply = http.patch(f"/v1/problems/{problem}/settings", json={"policy": {"name": "cts"}}).json()
     assert (reply["version"], reply["settings"]["policy"]["name"]) == (2, "cts")
     assert ask(http, problem, eligible=["b", "c", "d"])["version"] == 2
     reply = http.post(f"/v1/problems/{problem}/versions/1/restore").json()
@@ -309,7 +309,7 @@ def test_feedback_of_an_old_version_is_taken_back_exactly(http):
     made = ask(http, name)
     first, second = made["arms"]
     tell(http, made["id"], **everything(0.5, first, second))
-    http.put(f"/v1/problems/{name}/settings", json={"policy": {"name": "kl_ucb"}}).raise_for_status()
+    http.patch(f"/v1/problems/{name}/settings", json={"policy": {"name": "kl_ucb"}}).raise_for_status()
     tell(http, made["id"], feedback=[{"arm": first, "seen": False}, {"arm": second, "value": 1}], amend=True)
     assert arm(http, name, first)["seen"] == [0, 0]
     assert arm(http, name, second)["mean"] == [1.0, 1.0]
@@ -323,7 +323,7 @@ def test_modes_answer_with_the_baseline(http):
     assert made["policy_arms"] == ["a", "b"]
     tell(http, made["id"], **everything(1.0, "c"))
     assert arm(http, name, "c")["pulls"] == 1
-    http.put(f"/v1/problems/{name}/settings", json={"mode": "logging_only"}).raise_for_status()
+    http.patch(f"/v1/problems/{name}/settings", json={"mode": "logging_only"}).raise_for_status()
     made = ask(http, name, baseline=["d", "c"])
     tell(http, made["id"], **everything(1.0, "c", "d"))
     assert arm(http, name, "d")["pulls"] == 0

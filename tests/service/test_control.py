@@ -11,11 +11,11 @@ from superarm.service.domain.events import Asked, Guarded
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.slate import is_control
-from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 
 from .inprocess import serving
 from .memory_store import MemoryStore
+from .replaying import replay
 from .running import Server, invoke
 from .test_slates import make
 
@@ -72,7 +72,7 @@ def test_a_share_of_units_gets_the_baseline_and_keeps_it():
     asked = [read.entry.event for read in store.tail({}) if isinstance(read.entry.event, Asked)]
     assert len({event.unit for event in asked}) == 50
     assert not any("u1" in event.unit for event in asked)
-    assert all(one.same for one in replay(store, None, None, 1))
+    assert all(one.same for one in replay(store))
 
 
 def test_a_larger_share_keeps_the_units_that_it_had():
@@ -97,9 +97,15 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
 
     (lift, metrics, status), store = run(scenario)
     assert (lift["verdict"], status) == ("better", 422)
+    earned = lift["earned"]
+    assert earned["difference"] == pytest.approx(earned["realised"] - earned["estimated"])
+    assert earned["low"] < earned["difference"] < earned["high"]
     assert lift["difference"]["low"] < 1.5 - 0.2 < lift["difference"]["high"] + 0.2
     assert lift["policy"]["decisions"] + lift["control"]["decisions"] == 400
-    assert f'superarm_compared_decisions{{problem="default/p",shown="policy"}} {lift["policy"]["decisions"]}' in metrics
+    assert (
+        f'superarm_compared_decisions{{problem="p",shown="policy",tenant="default"}} {lift["policy"]["decisions"]}'
+        in metrics
+    )
     ledger = fold(read.entry for read in store.tail({}))
     (learner,) = ledger.problems.values()
     learner.history.flush(learner.problem)
@@ -151,11 +157,11 @@ def test_the_guardrail_falls_back_and_comes_back():
     assert [event.fallback for event in events] == [n % 2 == 0 for n in range(len(events))]
     assert sum(one.get("fallback", False) for one in answers) > 75
     assert all(one["arms"] == ["a", "b"] for one in answers if one.get("fallback"))
-    assert f'superarm_guardrail_fallback{{problem="default/p"}} {float(lift["fallback"])}' in metrics
+    assert f'superarm_guardrail_fallback{{problem="p",tenant="default"}} {float(lift["fallback"])}' in metrics
     ledger = fold(read.entry for read in store.tail({}))
     (learner,) = ledger.problems.values()
     assert learner.guarded == lift["fallback"]
-    assert all(one.same for one in replay(store, None, None, 1))
+    assert all(one.same for one in replay(store))
 
 
 def test_the_guardrail_lets_a_proven_policy_play():
@@ -195,8 +201,6 @@ def test_the_client_and_the_export_tell_the_groups(tmp_path):
             groups.append(decision.group)
             agent.tell(decision, [[n % 2], [0]])
         assert agent.lift()["share"] == 0.5
-        certificate = agent.certificate(epsilon=0.2)
-        assert (certificate["certified"], len(certificate["arms"]), certificate["decisions"] > 0) == (False, 2, True)
         service.close()
     done = invoke("export", "--db", str(tmp_path / "log.db"), str(tmp_path / "log.parquet"))
     assert done.exit_code == 0, done.stderr
@@ -222,4 +226,24 @@ def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
     (together, store), (alone, _) = (run(lambda http, one=one: decide(http, one)) for one in (True, False))
     assert [(one["arms"], one["group"]) for one in together] == [(one["arms"], one["group"]) for one in alone]
     assert {one["group"] for one in together} == {"policy", "control"}
-    assert all(one.same for one in replay(store, None, None, 1))
+    assert all(one.same for one in replay(store))
+
+
+def test_realised_rewards_that_part_from_the_estimates_are_told_with_a_remedy():
+    """Both arms of a slate are clicked, or none is: coverage of independent clicks would be worth 0.75, not 0.5."""
+
+    async def scenario(http):
+        spec = {"arms": ["a", "b"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
+        await http.put("/v1/problems/p", json=spec)
+        assert (await http.get("/v1/problems/p/lift")).json()["earned"] is None
+        for n in range(400):
+            await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
+            await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[n % 2], [n % 2]]})
+        return (await http.get("/v1/problems/p/lift")).json()["earned"], (await http.get("/v1/problems/p")).json()
+
+    (earned, problem), _ = run(scenario)
+    assert earned["realised"] == pytest.approx(0.5, abs=0.02)
+    assert earned["estimated"] == pytest.approx(0.75, abs=0.02)
+    assert earned["high"] < 0.0
+    assert "compare with a control share" in earned["warning"]
+    assert earned["warning"] in problem["warnings"]

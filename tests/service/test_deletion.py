@@ -126,7 +126,7 @@ def test_a_problem_has_a_rate_of_its_own(tmp_path, monkeypatch):
 
 def test_a_tenant_has_a_limit_of_problems(tmp_path):
     async def live() -> None:
-        async with serving(application(Sqlite(tmp_path / "log.db"), ServiceLimits(problems=1))) as http:
+        async with serving(application(Sqlite(tmp_path / "log.db"), ServiceLimits(max_problems=1))) as http:
             assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
             assert (await http.put("/v1/problems/q", json=SPEC)).status_code == 429
             assert (await http.delete("/v1/problems/p")).status_code == 200

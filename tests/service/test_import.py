@@ -60,14 +60,14 @@ def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
     file = tmp_path / "log.csv"
     file.write_text("\n".join(lines))
     assert list(read_pulls(file, "p")) == [("a", {"x": 1.0}), ("b", {"x": 0.5, "y": 0.0}), ("a", {"": 1.0})]
-    with pytest.raises(InvalidArgument, match="--only: None fits 2 problems of the file; give one of p, q"):
+    with pytest.raises(InvalidArgument, match="name: None fits 2 problems of the file; give one of p, q"):
         list(read_pulls(file))
     with pytest.raises(InvalidArgument, match="fits 0 problems"):
         list(read_pulls(file, "r"))
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"), [("arm\na\n", "no column click or reward or outcome"), ("arm,click\na,2\n", "row 1: '2'")]
+    ("text", "wrong"), [("arm\na\n", "no column click or reward or outcome"), ("arm,click\na,2\n", "outcomes up to 2")]
 )
 def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
     file = tmp_path / "log.csv"

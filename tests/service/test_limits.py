@@ -71,7 +71,7 @@ def test_a_bulk_of_n_counts_n(clock):
     lines = b'{"decision": "x", "feedback": []}\n' * 25
 
     async def live() -> None:
-        async with serving(application(MemoryStore(), ServiceLimits(per_second=10.0))) as http:
+        async with serving(application(MemoryStore(), ServiceLimits(rate=10.0))) as http:
             assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
             many = await http.post("/v1/problems/p/decisions/bulk", json={"decisions": [{}] * 98})
             assert many.status_code == 200  # 20 tokens, less 1, less 98: a debt of 79

@@ -1,26 +1,16 @@
 """Metrics over all workers, the dashboard and alerts that use them, request ids, the access log, the audit, traces."""
 
 import asyncio
-import gzip
 import json
-import os
-import queue
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
 import yaml
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
 from superarm.service.application import application
-from superarm.service.server import trace_requests
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
@@ -139,55 +129,3 @@ def test_the_audit_names_changes_keys_and_who_made_them(tmp_path):
     assert whole["entries"][0]["details"] | {"added": ["d"], "n_retired": 1} == whole["entries"][0]["details"]
     assert whole["entries"][1]["details"]["settings"]["explore"] == 0.25
     assert (page["total"], [entry["what"] for entry in page["entries"]]) == (3, ["settings"])
-
-
-def test_a_request_is_a_span(tmp_path):
-    spans = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(spans))
-
-    async def run():
-        app = application(Sqlite(tmp_path / "log.db"))
-        async with serving(trace_requests(app, provider)) as http:
-            await http.get("/v1/problems")
-            await http.get("/v1/decisions/visit-1")
-
-    asyncio.run(run())
-    listed, unknown = spans.get_finished_spans()
-    assert (listed.name, listed.attributes["http.status_code"]) == ("GET /v1/problems", 200)
-    assert (unknown.name, unknown.attributes["http.status_code"]) == ("GET /v1/decisions/{id}", 404)
-
-
-@pytest.mark.parametrize(("given", "name"), [({}, "superarm"), ({"OTEL_SERVICE_NAME": "shop"}, "shop")])
-def test_spans_reach_a_collector_under_the_name_that_the_environment_gives(tmp_path, collector, given, name):
-    address, requests = collector
-    env = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_BSP_SCHEDULE_DELAY": "100", **given}
-    with Server(str(tmp_path / "log.db"), "--otel", env=env) as server:
-        httpx.get(f"{server.url}/v1/problems", timeout=60.0).raise_for_status()
-        names = set()
-        while ("GET /v1/problems", name) not in names:
-            request = ExportTraceServiceRequest.FromString(requests.get(timeout=60.0))
-            for sent in request.resource_spans:
-                (service,) = [a.value.string_value for a in sent.resource.attributes if a.key == "service.name"]
-                names |= {(span.name, service) for scope in sent.scope_spans for span in scope.spans}
-
-
-@pytest.fixture
-def collector():
-    """What takes spans by OTLP over HTTP: its address, and a queue of the bodies that it got."""
-    bodies: queue.Queue[bytes] = queue.Queue()
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["content-length"]))
-            bodies.put(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", bodies
-        server.shutdown()

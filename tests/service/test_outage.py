@@ -16,7 +16,7 @@ from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import writer as writers
-from superarm.service.server import Preparation, prepare_store
+from superarm.service.server import prepare
 from superarm.service.storage import snapshot
 from superarm.service.storage.base import AddressRefused, StoreUnavailable
 from superarm.service.storage.postgres import Postgres, is_away
@@ -119,27 +119,26 @@ def test_only_a_key_that_may_read_is_told_where_the_database_is(caplog):
     made = [make_key("default", scope) for scope in scopes]
     store.keys = [row for _, row in made]
     headers = [{}, {"authorization": "Bearer sa_x_y"}, *({"authorization": f"Bearer {key}"} for key, _ in made)]
-    limits = ServiceLimits(public_console="default")
 
     async def live() -> None:
-        async with serving(application(store, limits)) as http:
+        async with serving(application(store)) as http:
             assert (await http.put("/v1/problems/p", json=SPEC, headers=headers[-1])).status_code == 201
             store.down = True
-            line = b'{"decision": "d", "feedback": []}\n'
+            line, page = b'{"decision": "d", "feedback": []}\n', {"cookie": f"superarm_key={made[-1][0]}"}
             ndjson = {"content-type": "application/x-ndjson", **headers[-1]}
             refused = [
                 await http.post("/v1/problems/p/decisions", json={}, headers=headers[-1]),
                 await http.post("/v1/decisions/d/feedback", json={"feedback": []}, headers=headers[-1]),
                 await http.post("/v1/problems/p/feedback/bulk", content=line, headers=ndjson),
-                await http.get("/decisions?problem=p"),
-                await http.get("/"),
+                await http.get("/decisions?problem=p", headers=page),
+                await http.get("/", headers={}),
             ]
             assert [answer.status_code for answer in refused[:2]] == [503, 503]
             assert not any("the database is away" in answer.text for answer in refused)
             health = [(await http.get("/health", headers=one)).json() for one in headers]
             assert [one["status"] for one in health] == ["unavailable"] * 7
             assert ["the database is away" in one["reason"] for one in health] == [False] * 4 + [True] * 3
-            assert "Not ready" in (await http.get("/")).text
+            assert "Not ready" in (await http.get("/", headers=page)).text
 
     asyncio.run(live())
     assert "the database is away" in caplog.text
@@ -193,7 +192,7 @@ def test_a_first_process_waits_for_a_postgresql_that_does_not_answer(postgres_se
     assert "does not exist" in refused.output
     address = postgres_server.address.format("postgres")
     with pytest.raises(AddressRefused, match="port"):  # not asked for again and again
-        prepare_store(f"{address}&port=99999999", "127.0.0.1", None)
+        Postgres(f"{address}&port=99999999")
 
 
 @pytest.mark.parametrize(
@@ -224,17 +223,18 @@ def wait_until_alive(server: Server, seconds: float = 60.0) -> None:
     raise AssertionError(server.log.read_text()[-4000:])
 
 
-def test_what_is_left_to_do_to_a_store_is_done_by_a_worker_and_adds_no_revoked_key(tmp_path):
+def test_a_store_is_prepared_once_and_adds_no_revoked_key(tmp_path):
     _, row = make_key("default", ("admin",), "given at the start")
     store = Sqlite(tmp_path / "log.db")
-    Preparation("0.0.0.0", row).apply_once(store)
-    assert [known.id for known in store.key_rows()] == [row.id]
+    for _ in range(2):
+        prepare(store, "0.0.0.0", row)
+        assert [known.id for known in store.key_rows()] == [row.id]
     store.put_key(row._replace(revoked=7))
-    Preparation("0.0.0.0", row).apply_once(store)
-    assert [known.revoked for known in store.key_rows()] == [7]
+    with pytest.raises(SuperarmError, match="is revoked"):
+        prepare(store, "0.0.0.0", row)
     store.close()
     with pytest.raises(SuperarmError, match="without keys only loopback is served"):
-        Preparation("0.0.0.0", None).apply_once(MemoryStore())
+        prepare(MemoryStore(), "0.0.0.0", None)
 
 
 def test_a_store_that_goes_away_while_it_is_prepared_is_waited_for(monkeypatch):

@@ -9,13 +9,12 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.slate import Drawn, SlateRequest, TargetPolicy, choose_slate, draw_slate, exact_chances
+from superarm.service.domain.slate import Drawn, SlateRequest, choose_slate, draw_slate, exact_chances
 from superarm.service.storage.base import recall_decision
-from superarm.service.storage.replay import replay
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .running import Server, invoke
+from .replaying import replay
 from .test_slates import make
 
 ANY_SLATE = SlateRequest(None, [], [], None)
@@ -123,41 +122,14 @@ def test_every_decision_can_be_chosen_again_from_what_it_saw(policy, explore):
             await busy_history(http, policy, explore)
 
     asyncio.run(scenario())
-    found = list(replay(store, None, None, 8, TargetPolicy(sa.uniform(), 64)))
+    found = list(replay(store, 8))
     assert len(found) == 24
     for one in found:
         asked = recall_decision(store, one.key).asked
         assert one.same, asked
         if asked.inclusion is not None:
-            assert one.own.chances == asked.inclusion
+            assert one.slate.inclusion == asked.inclusion
         elif policy == "cts":
-            assert one.own.draws == 8
-            assert all(1 / 9 <= chance <= 1.0 for chance in one.own.chances)
-        assert all(0.0 <= chance <= 1.0 for chance in one.target)
+            assert one.slate.draws == 8
+            assert all(1 / 9 <= chance <= 1.0 for chance in one.slate.inclusion)
     assert sum(recall_decision(store, one.key).asked.seen[""] > 0 for one in found) == 24
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_the_command_fills_what_was_not_stored(kind, tmp_path, request):
-    from .database import fresh
-
-    db = str(tmp_path / "log.db") if kind == "sqlite" else fresh(request.getfixturevalue("postgres"), "propensities")
-    with Server(db) as server:
-        service = sa.connect(server.url)
-        agent = service.create("ads", ["a", "b", "c", "d"], ["x"], 2, settings={"policy": {"name": "cts"}})
-        for n in range(12):
-            decision = agent.ask(id=f"d{n}", eligible=["a", "b", "c"])
-            agent.tell(decision, [[n % 2], [0]])
-        service.close()
-    target = tmp_path / "log.parquet"
-    done = invoke("propensities", "--db", db, str(target), "--draws", "16", "--policy", "kl_ucb")
-    assert done.exit_code == 0, done.stderr
-    assert "12 decisions were chosen again from what they saw, and gave the logged slate" in done.output
-    log = sa.offline.Log.read(target)
-    assert not np.isnan(log.rows.inclusion).any()
-    assert log.value(["a", "b"], method="one_step").value >= 0.0
-    from pyarrow import parquet
-
-    table = parquet.read_table(target).to_pydict()
-    assert set(table["inclusion_draws"]) == {16}
-    assert set(table["target_inclusion"]) <= {0.0, 1.0}

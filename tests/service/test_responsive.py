@@ -35,13 +35,13 @@ class Pulse:
             await asyncio.sleep(PERIOD)
 
 
-@pytest.mark.parametrize("group", [name for name in GROUPS if name != "personalizer"])  # minutes as plain Python
+@pytest.mark.parametrize("group", GROUPS)
 def test_others_are_answered_during_large_requests(tmp_path, monkeypatch, group, record_property):
     """Everything counts as large, so that it goes through threads; each gets the status that it should."""
     monkeypatch.setattr("superarm.service.runtime.coordinator.THREAD_SIZE", 0)
 
     async def live() -> Pulse:
-        limits = ServiceLimits(compat="personalizer", snapshot_every=20)
+        limits = ServiceLimits(snapshot_every=20)
         async with serving(application(Sqlite(tmp_path / "log.db"), limits)) as http:
             pulse = Pulse(http)
             beating = asyncio.create_task(pulse.run())

@@ -38,9 +38,9 @@ def test_a_new_key_is_stored_nowhere_until_the_service_is_started_with_it(tmp_pa
 
 
 def test_what_is_refused_creates_no_file(tmp_path):
-    refused = invoke("serve", "--db", str(tmp_path / "log.db"), "--discard")
+    refused = invoke("serve", "--db", str(tmp_path / "log.db"), "--beacon-origin", "https://shop.example")
     assert refused.exit_code == 2
-    assert "give --retain-days" in refused.output
+    assert "needs --beacon-secret" in refused.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -87,8 +87,10 @@ def test_a_database_is_sound_and_continues_with_the_same_slates(database):
 
 def test_an_old_database_can_be_compacted(database, tmp_path):
     db, expected = database
-    done = invoke("compact", "--db", db, "--archive", str(tmp_path / "archive"), "--older-than", "0")
-    assert "decisions archived to" in done.output, done.output
+    if "://" in db:
+        assert invoke("reshard", "--db", db).exit_code == 0
+    done = invoke("compact", "--db", db, "--older-than", "0")
+    assert "decisions removed" in done.output, done.output
     verified = invoke("verify", "--db", db)
     assert verified.exit_code == 0, verified.output
     with Server(db) as server, httpx.Client(base_url=server.url, timeout=60.0) as http:

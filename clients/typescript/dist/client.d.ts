@@ -1,4 +1,4 @@
-import type { AppliedReply, ArmRow, ArmsBody, AskBody, BulkLine, DecisionReply, ErrorReply, ListedDecision, ProblemReply, ProblemSpec, Settings, TellBody } from "./types.js";
+import type { AppliedReply, ArmRow, ArmsBody, AskBody, BulkLine, DecisionReply, ErrorReply, Operations, ProblemReply, ProblemSpec, SettingsBody, TellBody } from "./types.js";
 export interface ClientOptions {
     /** Where the service is, such as `http://localhost:8000`, with the root path if there is one. */
     url: string;
@@ -30,6 +30,11 @@ export interface CallOptions {
 export declare class SuperarmClient {
     #private;
     constructor(options: ClientOptions);
+    /**
+     * Any operation of the service by its name in `/openapi.json`, such as
+     * `call("get_lift", { path: { name: "ads" }, query: { delta: 0.05 } })`.
+     */
+    call<Name extends keyof Operations>(operation: Name, given: Operations[Name]["given"], options?: CallOptions): Promise<Operations[Name]["reply"]>;
     /** Create a problem; repeating the call changes nothing. */
     createProblem(name: string, spec: ProblemSpec, options?: CallOptions): Promise<ProblemReply>;
     /** The current state of a problem. */
@@ -39,7 +44,7 @@ export declare class SuperarmClient {
     /** Add and retire arms; adding a retired arm brings it back. */
     changeArms(name: string, change: ArmsBody, options?: CallOptions): Promise<ProblemReply>;
     /** Change some settings; the others stay. */
-    changeSettings(name: string, change: Settings, options?: CallOptions): Promise<ProblemReply>;
+    changeSettings(name: string, change: SettingsBody, options?: CallOptions): Promise<ProblemReply>;
     /** The statistics of all arms, read a page at a time. */
     arms(name: string, options?: CallOptions): AsyncGenerator<ArmRow, void, undefined>;
     /** Ask for a decision. Without an `id` it gets a random one, so that a repeated request is the same decision. */
@@ -49,7 +54,7 @@ export declare class SuperarmClient {
     /** A decision as it is now. */
     decision(name: string, id: string, options?: CallOptions): Promise<DecisionReply>;
     /** Decisions by time, arm, unit, state and group, newest first, read a page at a time. */
-    findDecisions(name: string, filter?: DecisionFilter, options?: CallOptions): AsyncGenerator<ListedDecision, void, undefined>;
+    findDecisions(name: string, filter?: DecisionFilter, options?: CallOptions): AsyncGenerator<DecisionReply, void, undefined>;
     /** Report that a deferred decision was shown, and with which arms if others than its own. */
     activate(name: string, id: string, shown?: string[], options?: CallOptions): Promise<AppliedReply>;
     /** Send feedback: what the arms of a decision did. */

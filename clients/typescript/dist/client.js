@@ -1,6 +1,7 @@
 import { SuperarmError } from "./errors.js";
+import { OPERATIONS } from "./types.js";
 const MAX_PAGE = 1000;
-const MAX_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10000;
 /**
  * A superarm service. Every request can be repeated without harm: decisions have ids, and feedback that is known
  * changes nothing. So the client repeats what got no answer.
@@ -14,9 +15,28 @@ export class SuperarmClient {
     constructor(options) {
         this.#url = options.url.replace(/\/+$/, "");
         this.#headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
-        this.#timeoutMs = options.timeoutMs ?? 30_000;
+        this.#timeoutMs = options.timeoutMs ?? 30000;
         this.#retries = options.retries ?? 3;
         this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    }
+    /**
+     * Any operation of the service by its name in `/openapi.json`, such as
+     * `call("get_lift", { path: { name: "ads" }, query: { delta: 0.05 } })`.
+     */
+    async call(operation, given, options) {
+        const { path = {}, query = {}, body } = given;
+        const [method, template] = OPERATIONS[operation];
+        const filled = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(path[name])));
+        const asked = new URLSearchParams();
+        for (const [name, value] of Object.entries(query))
+            if (value !== undefined)
+                asked.set(name, String(value));
+        const text = asked.toString();
+        const address = text === "" ? filled : `${filled}?${text}`;
+        if (typeof body === "string") {
+            return (await this.#send(method, address, body, "application/x-ndjson", options));
+        }
+        return this.#json(method, address, body, options);
     }
     /** Create a problem; repeating the call changes nothing. */
     createProblem(name, spec, options) {

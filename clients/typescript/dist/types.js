@@ -1,2 +1,36 @@
-// The bodies and replies of the HTTP interface. A test compares the names of the fields with /openapi.json.
-export {};
+// Made from the OpenAPI document by tools/typescript_types.py: do not edit.
+/** The method and the path of each operation. */
+export const OPERATIONS = {
+    put_problem: ["PUT", "/v1/problems/{name}"],
+    get_problem: ["GET", "/v1/problems/{name}"],
+    delete_problem: ["DELETE", "/v1/problems/{name}"],
+    get_problems: ["GET", "/v1/problems"],
+    get_audit: ["GET", "/v1/audit"],
+    get_components: ["GET", "/v1/components"],
+    get_arms: ["GET", "/v1/problems/{name}/arms"],
+    post_arms: ["POST", "/v1/problems/{name}/arms"],
+    post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
+    post_items: ["POST", "/v1/problems/{name}/items"],
+    patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
+    get_versions: ["GET", "/v1/problems/{name}/versions"],
+    restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],
+    get_lift: ["GET", "/v1/problems/{name}/lift"],
+    post_decision: ["POST", "/v1/problems/{name}/decisions"],
+    get_decisions: ["GET", "/v1/problems/{name}/decisions"],
+    post_decisions: ["POST", "/v1/problems/{name}/decisions/bulk"],
+    get_decision: ["GET", "/v1/decisions/{id}"],
+    erase_decision: ["DELETE", "/v1/decisions/{id}"],
+    get_problem_decision: ["GET", "/v1/problems/{name}/decisions/{id}"],
+    erase_problem_decision: ["DELETE", "/v1/problems/{name}/decisions/{id}"],
+    get_explanation: ["GET", "/v1/decisions/{id}/explanation"],
+    post_feedback: ["POST", "/v1/decisions/{id}/feedback"],
+    post_problem_feedback: ["POST", "/v1/problems/{name}/decisions/{id}/feedback"],
+    post_activation: ["POST", "/v1/decisions/{id}/activate"],
+    post_problem_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
+    post_bulk: ["POST", "/v1/feedback/bulk"],
+    post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
+    get_history: ["GET", "/v1/problems/{name}/history"],
+    erase_unit: ["POST", "/v1/problems/{name}/erasures"],
+    post_beacon: ["POST", "/v1/problems/{name}/beacon"],
+    health: ["GET", "/health"],
+};

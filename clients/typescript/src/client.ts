@@ -9,12 +9,13 @@ import type {
   DecisionPageReply,
   DecisionReply,
   ErrorReply,
-  ListedDecision,
+  Operations,
   ProblemReply,
   ProblemSpec,
-  Settings,
+  SettingsBody,
   TellBody,
 } from "./types.js";
+import { OPERATIONS } from "./types.js";
 
 export interface ClientOptions {
   /** Where the service is, such as `http://localhost:8000`, with the root path if there is one. */
@@ -37,6 +38,12 @@ export interface DecisionFilter {
   unit?: string;
   state?: string;
   group?: string;
+}
+
+interface Given {
+  path?: Record<string, string | number>;
+  query?: Record<string, string | number | undefined>;
+  body?: unknown;
 }
 
 export interface CallOptions {
@@ -65,6 +72,28 @@ export class SuperarmClient {
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
+  /**
+   * Any operation of the service by its name in `/openapi.json`, such as
+   * `call("get_lift", { path: { name: "ads" }, query: { delta: 0.05 } })`.
+   */
+  async call<Name extends keyof Operations>(
+    operation: Name,
+    given: Operations[Name]["given"],
+    options?: CallOptions,
+  ): Promise<Operations[Name]["reply"]> {
+    const { path = {}, query = {}, body } = given as Given;
+    const [method, template] = OPERATIONS[operation];
+    const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+    const asked = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value));
+    const text = asked.toString();
+    const address = text === "" ? filled : `${filled}?${text}`;
+    if (typeof body === "string") {
+      return (await this.#send(method, address, body, "application/x-ndjson", options)) as Operations[Name]["reply"];
+    }
+    return this.#json(method, address, body, options);
+  }
+
   /** Create a problem; repeating the call changes nothing. */
   createProblem(name: string, spec: ProblemSpec, options?: CallOptions): Promise<ProblemReply> {
     return this.#json("PUT", problemPath(name), spec, options);
@@ -87,7 +116,7 @@ export class SuperarmClient {
   }
 
   /** Change some settings; the others stay. */
-  changeSettings(name: string, change: Settings, options?: CallOptions): Promise<ProblemReply> {
+  changeSettings(name: string, change: SettingsBody, options?: CallOptions): Promise<ProblemReply> {
     return this.#json("PATCH", `${problemPath(name)}/settings`, change, options);
   }
 
@@ -124,7 +153,7 @@ export class SuperarmClient {
     name: string,
     filter: DecisionFilter = {},
     options?: CallOptions,
-  ): AsyncGenerator<ListedDecision, void, undefined> {
+  ): AsyncGenerator<DecisionReply, void, undefined> {
     const query = new URLSearchParams({ ...filter });
     for (;;) {
       const path = `${problemPath(name)}/decisions?${query}`;

@@ -1,196 +1,893 @@
-// The bodies and replies of the HTTP interface. A test compares the names of the fields with /openapi.json.
+// Made from the OpenAPI document by tools/typescript_types.py: do not edit.
 
-/** Features by name, or as a list of numbers. */
-export type Features = Record<string, number | string | boolean> | number[];
-
-/** A component by its name, with its parameters. */
-export interface RewardSpec {
-  name: string;
-  parameters?: Record<string, number>;
+/** A decision was shown. */
+export interface ActivateBody {
+  /** The slate that was shown, if it is another one; an empty list means that none was. */
+  shown?: string[] | null;
 }
 
-/** A policy; `window` or `half_life`, in rounds, for environments that change. */
-export interface PolicySpec {
-  name?: string;
-  parameters?: Record<string, number>;
-  window?: number | null;
-  half_life?: number | null;
-}
-
-export interface Words {
-  arm?: string;
-  item?: string;
-  outcome?: string;
-  decision?: string;
-  slate?: string;
-  unit?: string;
-}
-
-export interface Settings {
-  policy?: PolicySpec;
-  mode?: "online" | "apprentice" | "logging_only";
-  explore?: number;
-  window_s?: number | null;
-  at_window_end?: number | "ignore";
-  late?: "ignore" | "learn";
-  max_pending?: number;
-  max_per_second?: number | null;
-  propensity_draws?: number;
-  control?: number;
-  control_slate?: string[] | "baseline" | "uniform" | null;
-  guardrail?: number | null;
-  words?: Words | null;
-}
-
-export interface ProblemSpec {
-  arms: string[];
-  items: string[];
-  weights?: number[] | null;
-  k?: number | null;
-  batches?: string[][] | null;
-  actions?: { name: string; parameters?: Record<string, unknown> } | null;
-  reward?: RewardSpec;
-  support?: Record<string, string[]> | null;
-  triggered?: boolean;
-  settings?: Settings;
-  seed?: number | null;
-  context?: Record<string, unknown> | null;
-}
-
-export interface SlotBody {
-  id: string;
-  excluded?: string[];
-}
-
-/** What to ask for; every field may be left out. */
-export interface AskBody {
-  id?: string | null;
-  eligible?: string[] | null;
-  excluded?: string[];
-  pinned?: string[];
-  k?: number | null;
-  slots?: SlotBody[] | null;
-  baseline?: string[] | null;
-  deferred?: boolean;
-  items?: string[] | null;
-  unit?: string | null;
-  context?: Features | null;
-  pairs?: Record<string, number[]> | null;
-}
-
-/** What one arm did, for one item or, without `item`, for all: a `value` in [0, 1], or `seen: false`. */
-export interface UnitBody {
-  arm: string;
-  item?: string | null;
-  value?: number | null;
-  seen?: boolean;
-}
-
-/** Feedback: a list of units, or `outcome`, one row per arm of the slate; null stays pending. */
-export interface TellBody {
-  feedback?: UnitBody[] | null;
-  outcome?: (number | null)[][] | null;
-  seen?: boolean[][] | null;
-  amend?: boolean;
-  arms?: string[] | null;
-}
-
-export interface BulkLine extends TellBody {
-  decision: string;
-}
-
-export interface ArmsBody {
-  add?: string[];
-  retire?: string[];
-  actions?: { name: string; parameters?: Record<string, unknown> } | null;
-  support?: Record<string, string[]> | null;
-  features?: Record<string, Features> | null;
-}
-
-/** A decision: `arms` in slate order, `action` their numbers. Give `signed_id` to the page that shows the slate. */
-export interface DecisionReply {
-  id: string;
-  problem: string;
-  arms: string[];
-  action: number[];
-  t: number;
-  version: number;
-  state: "open" | "deferred" | "complete" | "expired" | "unshown";
-  created?: boolean;
-  propensities?: number[] | null;
-  policy_arms?: string[] | null;
-  slots?: string[] | null;
-  items?: string[] | null;
-  inclusion?: number[] | null;
-  group?: string;
-  fallback?: boolean;
-  context?: Features | null;
-  segment?: number | null;
-  signed_id?: string | null;
-}
-
-/** What feedback changed; `applied` is false if all of it was known. */
+/** What feedback changed. */
 export interface AppliedReply {
+  /** Whether anything changed. */
   applied: boolean;
+  /** Whether it came after the window. */
   late: boolean;
+  /** The state of the decision: `open`, `deferred`, `complete`, `expired` or `unshown`. */
   state: string;
 }
 
-export interface ErrorBody {
-  code: string;
-  message: string;
-}
-
-export interface ErrorReply {
-  error: ErrorBody;
-}
-
-export interface ProblemReply {
-  name: string;
-  n_arms: number;
-  n_items: number;
-  k: number;
-  decisions: number;
-  pending: number;
-  version: number;
-  settings: Settings;
-  items: string[];
-  weights: number[];
-  warnings?: string[];
-  t?: number;
-}
-
+/** What is known of one arm. */
 export interface ArmRow {
+  /** Its name. */
   arm: string;
+  /** How often it was observed. */
   pulls: number;
+  /** In how many decisions it awaits feedback. */
   pending: number;
+  /** Whether no new slate may have it. */
   retired: boolean;
+  /** How often each item was observed. */
   seen: number[];
+  /** The mean of each item; null where nothing was seen. */
   mean: (number | null)[];
+  /** The variance of each item; null where nothing was seen. */
   variance: (number | null)[];
+  /** The names of these items, where the arm can touch some items only. */
   items?: string[];
 }
 
+/** Arms to add and to retire. */
+export interface ArmsBody {
+  /** Arms to add; adding a retired arm restores it, with what was learnt about it. */
+  add?: string[];
+  /** Arms that no new slate may have. */
+  retire?: string[];
+  /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
+  actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | null;
+  /** The items of each new arm, where arms can touch some items only. */
+  support?: Record<string, string[]> | null;
+  /** The features of each new arm, where arms have features. */
+  features?: Record<string, Record<string, number | string | string[] | Record<string, number> | null> | number[]> | null;
+}
+
+/** A page of arms. */
 export interface ArmsReply {
+  /** The arms of the page. */
   arms: ArmRow[];
+  /** How many arms there are. */
   total: number;
 }
 
-/** A decision in a list: `at` is milliseconds since 1970, `unit` a digest of whom it was for. */
-export interface ListedDecision {
-  id: string;
+/** Ask for a decision; every field may be left out. */
+export interface AskBody {
+  /** The decision's id, of your choice: the same id and body give the same decision, and it seeds the randomness. */
+  id?: string | null;
+  /** Only these arms may be in the slate. */
+  eligible?: string[] | null;
+  /** These arms may not be in the slate. */
+  excluded?: string[];
+  /** These arms come first in the slate, and the policy chooses the rest. */
+  pinned?: string[];
+  /** The size of a shorter slate. */
+  k?: number | null;
+  /** Named slots, each with arms that it may not hold. */
+  slots?: SlotBody[] | null;
+  /** The slate that you would show without the policy: the answer in other modes than `online`, and for the control share. */
+  baseline?: string[] | null;
+  /** Whether the decision counts only after it was activated. */
+  deferred?: boolean;
+  /** The items that the decision is about: only they are awaited, and feedback on them completes it. */
+  items?: string[] | null;
+  /** Whom the slate is for, a visitor for instance: its decisions are all of the policy or all of the control. */
+  unit?: string | null;
+  /** The features of the user. */
+  context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
+  /** For each arm the features of the pair of the user and the arm, where the problem has such. */
+  pairs?: Record<string, number[]> | null;
+}
+
+/** Ask for several decisions at once. */
+export interface AskManyBody {
+  /** The requests, one after the other. */
+  decisions: AskBody[];
+}
+
+/** One change. */
+export interface AuditEntry {
+  /** When, in milliseconds since 1970. */
   at: number;
-  t: number;
-  version: number;
-  state: string;
+  /** What was changed. */
+  what: string;
+  /** Of which problem; null for keys. */
+  problem: string | null;
+  /** The id of the key that did it. */
+  by: string;
+  /** What it changed. */
+  details: Record<string, unknown>;
+}
+
+/** A page of changes, newest first. */
+export interface AuditReply {
+  /** The changes. */
+  entries: AuditEntry[];
+  /** How many there are. */
+  total: number;
+}
+
+/** Feedback from a browser. */
+export interface BeaconBody {
+  /** The signed id, as the decision had it. */
+  signed_id: string;
+  /** What single arms did. */
+  feedback?: UnitBody[] | null;
+  /** One row per arm of the slate, one value per item; null stays pending. */
+  outcome?: ((number | null)[])[] | null;
+  /** In the shape of `outcome`: false for what was not observed and will not be. */
+  seen?: boolean[][] | null;
+}
+
+/** A line of bulk feedback. Parameters ---------- decision The id of the decision. */
+export interface BulkLine {
+  feedback?: UnitBody[] | null;
+  outcome?: ((number | null)[])[] | null;
+  seen?: boolean[][] | null;
+  amend?: boolean;
+  arms?: string[] | null;
+  decision: string;
+}
+
+/** What a problem can name. */
+export interface ComponentsReply {
+  /** The parameters of every policy, with their defaults. */
+  policies: Record<string, Record<string, number | null>>;
+  /** The parameters of every reward, with their defaults; null for one that has to be given. */
+  rewards: Record<string, Record<string, number | null>>;
+  /** The parameters of every action set. */
+  actions: Record<string, string[]>;
+}
+
+/** Features of users, arms and pairs, and the model that learns from them, as `superarm.Context` takes them. */
+export interface ContextSpec {
+  /** The features of users. */
+  features?: FeaturesSpec;
+  /** The model that learns from features. By default {"name":"segments"}. */
+  model?: SegmentsSpec | LinearSpec | LogisticSpec;
+  /** The features of every arm: values by name as `arm_features` declares them, or numbers in [-1, 1]. */
+  arms?: Record<string, Record<string, number | string | string[] | Record<string, number> | null> | number[]> | null;
+  /** Which features arms have. */
+  arm_features?: FeaturesSpec | null;
+  /** Whether products of features of users and arms are used, too. */
+  interactions?: boolean;
+  /** How many numbers each pair of a user and an arm has. */
+  pairs?: number;
+  /** What is kept of the context of a decision: as it was `given`, or its `encoded` form alone. */
+  stored?: "encoded" | "given";
+  /** A categorical feature whose value is the item that a decision is about, if it names no `items`. */
+  items_from?: string | null;
+}
+
+/** Decisions, newest first. A page may be short, or empty, before the last. */
+export interface DecisionPageReply {
+  /** The decisions. */
+  decisions: DecisionReply[];
+  /** Where the next page begins; null after the last. */
+  cursor: string | null;
+}
+
+/** A decision. */
+export interface DecisionReply {
+  /** Its id. */
+  id: string;
+  /** Its problem. */
+  problem: string;
+  /** The slate: names of arms, in their order. */
   arms: string[];
-  values: ((number | null)[] | null)[];
+  /** The numbers of these arms. */
+  action: number[];
+  /** The round that it was made for. */
+  t: number;
+  /** The version of the settings under which it was made. */
+  version: number;
+  /** `open`, `deferred`, `complete`, `expired` or `unshown`. */
+  state: string;
+  /** Whether this request made it; false if it was made before. */
+  created?: boolean;
+  /** The chance of each arm in its slot, given the slots before. */
+  propensities?: number[] | null;
+  /** The slate that the policy would have shown, where another one is shown. */
+  policy_arms?: string[] | null;
+  /** The names of the slots. */
+  slots?: string[] | null;
+  /** The items that it is about, if it named some. */
+  items?: string[] | null;
+  /** The chance of each arm to be in the slate, in any slot. */
+  inclusion?: number[] | null;
+  /** `policy` or `control`, if it is part of their comparison. */
   group?: string;
+  /** Whether the guardrail let the control slate be shown. */
   fallback?: boolean;
+  /** The context as it was given, unless only its encoded form is stored. */
+  context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
+  /** The number of the segment of its context. */
+  segment?: number | null;
+  /** An id with which a browser may send feedback for this decision. */
+  signed_id?: string | null;
+  /** In a list: when it was made, in milliseconds since 1970. */
+  at?: number | null;
+  /** In a list: one row per arm, one value per item; null where nothing is known. */
+  values?: ((number | null)[] | null)[] | null;
+  /** In a list: a digest of whom it was for. */
   unit?: string;
 }
 
-export interface DecisionPageReply {
-  decisions: ListedDecision[];
-  cursor: string | null;
+/** Several decisions, in the order of the requests; an error takes the place of a decision that was refused. */
+export interface DecisionsReply {
+  /** The decisions and errors. */
+  decisions: (DecisionReply | ErrorReply)[];
 }
+
+/** What was deleted. */
+export interface DeletedReply {
+  /** The name of the problem. */
+  problem: string;
+}
+
+/** The mean reward of the policy's newest decisions, beside what the estimates said of the same slates. */
+export interface EarnedReply {
+  /** The mean reward of the newest quarter of finished decisions. */
+  realised: number;
+  /** What the estimates said of their slates when they finished; null where that is not known. */
+  estimated: number | null;
+  /** Realised minus estimated. */
+  difference: number | null;
+  /** The lower end of the 95 % interval of the difference, for one reading. */
+  low: number | null;
+  /** Its upper end. */
+  high: number | null;
+  /** What to do where the two part; empty where they agree. */
+  warning: string;
+}
+
+/** The two nodes that every arm, an edge, connects. */
+export interface EdgesParameters {
+  /** For every arm, an edge, the two nodes that it connects. */
+  edges: Record<string, string[]>;
+}
+
+/** How many decisions were erased. */
+export interface ErasedReply {
+  /** Their problem. */
+  problem: string;
+  /** How many decisions were erased. */
+  erased: number;
+}
+
+/** Erase all decisions of a unit. */
+export interface ErasureBody {
+  /** The unit that they were asked for with. */
+  unit: string;
+}
+
+/** Why nothing was done. */
+export interface ErrorBody {
+  /** The kind of error, for programs. */
+  code: string;
+  /** What was wrong and what would be right, for people. */
+  message: string;
+}
+
+/** Why nothing was done. */
+export interface ErrorReply {
+  /** The error. */
+  error: ErrorBody;
+}
+
+/** An arm of a slate, and why it was chosen. */
+export interface ExplainedArmReply {
+  /** Its name. */
+  arm: string;
+  /** Its estimated parameters, one per item that it can touch. */
+  estimate: number[];
+  /** The parameters that the policy hoped for, or drew. */
+  optimistic: number[];
+  /** What it added to the arms before it, at the parameters that were hoped for. */
+  gain: number;
+  /** What it added at the estimates. */
+  estimated_gain: number;
+  /** The features that mattered most. */
+  features: FeatureEffect[];
+}
+
+/** Why these arms, by what is known now; a pending decision as if it was not made yet. */
+export interface ExplanationReply {
+  /** The decision's id. */
+  id: string;
+  /** Its problem. */
+  problem: string;
+  /** The arms in the order of picking. */
+  arms: ExplainedArmReply[];
+}
+
+/** The slates, each a list of arms. */
+export interface ExplicitParameters {
+  /** The slates, each a list of arms. */
+  batches: string[][];
+}
+
+/** The slates of a list, and no others; `batches` of the problem is the short form. */
+export interface ExplicitSpec {
+  /** Which one it is. */
+  name: "explicit";
+  /** Its parameters. */
+  parameters: ExplicitParameters;
+}
+
+/** Arms of which a slate may have at most `limit`. */
+export interface Family {
+  /** The arms of the family. */
+  arms: string[];
+  /** How many of them a slate may have. */
+  limit: number;
+}
+
+/** What a feature adds to the estimate of an arm. */
+export interface FeatureEffect {
+  /** The feature. */
+  feature: string;
+  /** What it adds to the estimated mean; of a logistic model, to its log-odds. */
+  effect: number;
+}
+
+/** Which features there are, as `superarm.Features` declares them. */
+export interface FeaturesSpec {
+  /** Numeric features by name, with their ranges; one without a range is standardised. */
+  numeric?: Record<string, number[] | null>;
+  /** Categorical features by name, with their values. */
+  categorical?: Record<string, string[]>;
+  /** Features that are words, by name, with the number of coordinates that they are hashed to. */
+  hashed?: Record<string, number>;
+  /** The names of features that may be missing. */
+  missing?: string[];
+  /** In place of all others: features are that many numbers in [-1, 1]. */
+  d?: number;
+}
+
+/** Edges that create no cycle. */
+export interface ForestsSpec {
+  /** Which one it is. */
+  name: "forests";
+  /** Its parameters. */
+  parameters: EdgesParameters;
+}
+
+/** The finished decisions of a group. */
+export interface GroupReply {
+  /** How many there are. */
+  decisions: number;
+  /** Their mean reward; null before the first. */
+  mean: IntervalReply | null;
+}
+
+/** Decisions of some time. */
+export interface HistoryInterval {
+  /** When it begins, in milliseconds since 1970. */
+  since: number;
+  /** When it ends. */
+  until: number;
+  /** How many decisions were made. */
+  decisions: number;
+  /** How many of them showed the arm. */
+  shown: number;
+  /** How many of its outcomes were observed. */
+  observed: number;
+  /** Their mean; null if there are none. */
+  mean: number | null;
+}
+
+/** The history of an arm. */
+export interface HistoryReply {
+  /** The arm; null for all arms together. */
+  arm: string | null;
+  /** Intervals of equal length, oldest first. */
+  intervals: HistoryInterval[];
+}
+
+/** An estimate with the ends of its interval, which holds at all times: it may be looked at every day. */
+export interface IntervalReply {
+  /** The estimate. */
+  value: number;
+  /** The lower end. */
+  low: number;
+  /** The upper end. */
+  high: number;
+}
+
+/** Items to add and to retire. */
+export interface ItemsBody {
+  /** Items to add. */
+  add?: string[];
+  /** Their weights; 1 each by default. */
+  weights?: number[] | null;
+  /** Items that count no longer. */
+  retire?: string[];
+}
+
+/** What every arm costs, and what a slate may cost. */
+export interface KnapsackParameters {
+  /** What every arm costs. */
+  costs: Record<string, number>;
+  /** What a slate may cost. */
+  budget: number;
+}
+
+/** Arms whose costs add up to at most a budget. */
+export interface KnapsackSpec {
+  /** Which one it is. */
+  name: "knapsack";
+  /** Its parameters. */
+  parameters: KnapsackParameters;
+}
+
+/** Families that are nested or disjoint. */
+export interface LaminarParameters {
+  /** The families, which are nested or disjoint. */
+  families: Family[];
+}
+
+/** At most so many arms of each family, where families are nested or disjoint. */
+export interface LaminarSpec {
+  /** Which one it is. */
+  name: "laminar";
+  /** Its parameters. */
+  parameters: LaminarParameters;
+}
+
+/** The reward with the policy against that of the control share. All intervals hold together, at all times, with probability 1 - `delta`. */
+export interface LiftReply {
+  /** The share of decisions that show the control slate. */
+  share: number;
+  /** The chance that an interval is ever wrong. */
+  delta: number;
+  /** Only decisions after this round are compared. */
+  since: number;
+  /** Decisions that show what the policy chose. */
+  policy: GroupReply;
+  /** Decisions that show the control slate. */
+  control: GroupReply;
+  /** The mean of the policy minus that of the control; null until both are known. */
+  difference: IntervalReply | null;
+  /** The difference as a share of the control's mean; null while that may be 0. */
+  relative: IntervalReply | null;
+  /** `better`, `worse` or `open`. */
+  verdict: string;
+  /** How many decisions finished without a reward that can be compared. */
+  left_out: number;
+  /** Whether the guardrail shows the control slate. */
+  fallback: boolean;
+  /** The item whose part of the reward is compared; null for the whole reward. */
+  item?: string | null;
+  /** What the policy earns, beside what was estimated; null before the first decision has finished. */
+  earned?: EarnedReply | null;
+}
+
+/** Parameters that are linear in the features, learnt by ridge regression. */
+export interface LinearSpec {
+  /** Which one it is. */
+  name: "linear";
+  /** Its parameters. */
+  parameters?: RegressionParameters;
+}
+
+/** The parameters of a logistic model. */
+export interface LogisticParameters {
+  /** Which entries share parameters: none (false), those of an arm (`arms`), or all (true). */
+  shared?: boolean | "arms";
+  /** Whether a constant is added to the features. */
+  intercept?: boolean;
+  /** The mean that is expected before anything is observed. */
+  prior_mean?: number;
+  /** How many observations are kept for refits. */
+  kept?: number;
+}
+
+/** Log-odds that are linear in the features. */
+export interface LogisticSpec {
+  /** Which one it is. */
+  name: "logistic";
+  /** Its parameters. */
+  parameters?: LogisticParameters;
+}
+
+/** Pairs (left, right), each node in at most one of them; the two sides have names of their own. */
+export interface MatchingSpec {
+  /** Which one it is. */
+  name: "matching";
+  /** Its parameters. */
+  parameters: EdgesParameters;
+}
+
+/** The names of all problems. */
+export interface NamesReply {
+  /** Their names. */
+  problems: string[];
+}
+
+/** The group of every arm, and how many arms of each group a slate may have. */
+export interface PartitionParameters {
+  /** The group of every arm. */
+  groups: Record<string, string>;
+  /** How many arms of each group a slate may have. */
+  limits: Record<string, number>;
+}
+
+/** At most so many arms of each group. */
+export interface PartitionSpec {
+  /** Which one it is. */
+  name: "partition";
+  /** Its parameters. */
+  parameters: PartitionParameters;
+}
+
+/** Outcomes without a decision, for a warm start. */
+export interface PastBody {
+  /** An id of your choice: the same id and body count once. */
+  id: string;
+  /** The arm of each row. */
+  arms: string[];
+  /** One row per arm, one value per item; null where nothing was seen. */
+  outcomes: ((number | null)[])[];
+}
+
+/** The nodes that every arm, a directed edge, leads from and to, and the ends of all paths. */
+export interface PathsParameters {
+  /** For every arm, a directed edge, the nodes that it leads from and to. */
+  edges: Record<string, string[]>;
+  /** Where paths begin. */
+  source: string;
+  /** Where paths end. */
+  target: string;
+}
+
+/** The paths from a source to a target in a directed graph without cycles. */
+export interface PathsSpec {
+  /** Which one it is. */
+  name: "paths";
+  /** Its parameters. */
+  parameters: PathsParameters;
+}
+
+/** Another policy, or other parameters of the current one. */
+export interface PolicyChange {
+  /** The name of the policy; without it, the current one stays. */
+  name?: string;
+  /** Parameters to change, by name. */
+  parameters?: Record<string, number>;
+  /** How many of the last rounds are used; null for all. */
+  window?: number | null;
+  /** After how many rounds the weight of a round halves; null for never. */
+  half_life?: number | null;
+}
+
+/** A policy of the catalogue by its name, with its parameters. */
+export interface PolicySpec {
+  /** The name of the policy; `GET /v1/components` lists them. */
+  name?: string;
+  /** Its parameters by name; those that are left out have their defaults. */
+  parameters?: Record<string, number>;
+  /** For environments that change: only so many of the last rounds are used. */
+  window?: number;
+  /** For environments that change: the weight of a round halves every so many rounds. */
+  half_life?: number;
+}
+
+/** The current state of a problem. */
+export interface ProblemReply {
+  /** Its name. */
+  name: string;
+  /** How many arms there are, retired ones included. */
+  n_arms: number;
+  /** How many items there are. */
+  n_items: number;
+  /** The size of the largest slate. */
+  k: number;
+  /** How many decisions were made and not erased. */
+  decisions: number;
+  /** How many of them await feedback. */
+  pending: number;
+  /** The current version of the settings, counted from 1. */
+  version: number;
+  /** The current settings. */
+  settings: Settings;
+  /** The names of the items. */
+  items: string[];
+  /** The weights of the items; 0 for retired ones. */
+  weights: number[];
+  /** What its owner should look at, a sentence each. */
+  warnings?: string[];
+  /** The last round that a decision was made for. */
+  t?: number;
+}
+
+/** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */
+export interface ProblemSpec {
+  /** The names of all arms: what slates are made of, products for instance. */
+  arms: string[];
+  /** The names of all items: what an arm may succeed with, segments of customers for instance. */
+  items?: string[];
+  /** How much each item counts in the reward; 1 each by default. */
+  weights?: number[] | null;
+  /** What a slate is worth. */
+  reward?: RewardSpec;
+  /** Slates have k arms, any of them: the short form of the action set `subsets`. */
+  k?: number;
+  /** The slates that may be shown, each a list of arms: the short form of the action set `explicit`. */
+  batches?: string[][] | null;
+  /** The settings, which can be changed later. */
+  settings?: Settings;
+  /** A seed for everything random; a random one by default. */
+  seed?: number | null;
+  /** Which slates may be shown, in place of `k` and `batches`. */
+  actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | null;
+  /** For every arm the items that it can touch; without it, every arm may touch every item. */
+  support?: Record<string, string[]> | null;
+  /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */
+  triggered?: boolean;
+  /** What is known of users and arms, and the model that learns from it. */
+  context?: ContextSpec | null;
+}
+
+/** The parameters of a linear model. */
+export interface RegressionParameters {
+  /** Which entries share parameters: none (false), those of an arm (`arms`), or all (true). */
+  shared?: boolean | "arms";
+  /** Whether a constant is added to the features. */
+  intercept?: boolean;
+}
+
+/** The reward (what a slate is worth) by its name, with its parameters. */
+export interface RewardSpec {
+  /** The name of the reward; `GET /v1/components` lists them. */
+  name?: string;
+  /** Its parameters by name; those that are left out have their defaults. */
+  parameters?: Record<string, number>;
+}
+
+/** How users are divided. */
+export interface SegmentsParameters {
+  /** The categorical features that make the segments; all by default. */
+  by?: string[];
+  /** How many observations of all segments together count in each of them. */
+  pooling?: number;
+}
+
+/** One tally per segment of users. */
+export interface SegmentsSpec {
+  /** Which one it is. */
+  name: "segments";
+  /** Its parameters. */
+  parameters?: SegmentsParameters;
+}
+
+/** The settings, which can be changed while the counters are kept; each change is a new version in the log. */
+export interface Settings {
+  /** The policy that chooses slates. */
+  policy?: PolicySpec;
+  /** `online`: the policy chooses. `apprentice`: the answer is the caller's baseline, and the policy learns. `logging_only`: the answer is the baseline, and nothing is learnt. */
+  mode?: "apprentice" | "logging_only" | "online";
+  /** The share of slots drawn at random, with logged propensities. */
+  explore?: number;
+  /** How many seconds feedback is awaited; null for no limit. */
+  window_s?: number | null;
+  /** What entries without feedback count as when the window ends: a number, or `ignore` for not at all. */
+  at_window_end?: number | "ignore";
+  /** What happens to feedback after the end of the window: `ignore` only logs it, `learn` counts it. */
+  late?: "ignore" | "learn";
+  /** How many decisions may await feedback; further ones are refused with 429. */
+  max_pending?: number;
+  /** How many further slates are drawn with a decision to count how likely its arms were, where no formula is known. */
+  propensity_draws?: number;
+  /** The share of decisions that show the control slate, to compare the policy with it. */
+  control?: number;
+  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+  control_slate?: "baseline" | "uniform" | string[];
+  /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
+  guardrail?: number | null;
+  /** How many decisions each worker makes per second on average, and twice as many at once. */
+  max_per_second?: number;
+  /** What people call arms, items and outcomes. */
+  words?: Words;
+}
+
+/** Settings to change; what is left out stays. */
+export interface SettingsBody {
+  /** The policy that chooses slates. */
+  policy?: PolicyChange;
+  /** `online`: the policy chooses. `apprentice`: the answer is the caller's baseline, and the policy learns. `logging_only`: the answer is the baseline, and nothing is learnt. */
+  mode?: "apprentice" | "logging_only" | "online";
+  /** The share of slots drawn at random, with logged propensities. */
+  explore?: number;
+  /** How many seconds feedback is awaited; null for no limit. */
+  window_s?: number | null;
+  /** What entries without feedback count as when the window ends: a number, or `ignore` for not at all. */
+  at_window_end?: number | "ignore";
+  /** What happens to feedback after the end of the window: `ignore` only logs it, `learn` counts it. */
+  late?: "ignore" | "learn";
+  /** How many decisions may await feedback; further ones are refused with 429. */
+  max_pending?: number;
+  /** How many further slates are drawn with a decision to count how likely its arms were, where no formula is known. */
+  propensity_draws?: number;
+  /** The share of decisions that show the control slate, to compare the policy with it. */
+  control?: number;
+  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+  control_slate?: "baseline" | "uniform" | string[];
+  /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
+  guardrail?: number | null;
+  /** How many decisions each worker makes per second on average, and twice as many at once. */
+  max_per_second?: number | null;
+  /** What people call arms, items and outcomes. */
+  words?: Words | null;
+}
+
+/** A named slot of the slate. */
+export interface SlotBody {
+  /** The name of the slot. */
+  id: string;
+  /** Arms that it may not hold. */
+  excluded?: string[];
+}
+
+/** For every slot the arms that it may hold. */
+export interface SlotsParameters {
+  /** For every slot, by its name, the arms that it may hold. */
+  slots: Record<string, string[]>;
+}
+
+/** Arms in distinct slots, where every slot says which arms it may hold. */
+export interface SlotsSpec {
+  /** Which one it is. */
+  name: "slots";
+  /** Its parameters. */
+  parameters: SlotsParameters;
+}
+
+/** The spanning trees of a connected graph. */
+export interface SpanningTreesSpec {
+  /** Which one it is. */
+  name: "spanning_trees";
+  /** Its parameters. */
+  parameters: EdgesParameters;
+}
+
+/** Slates have `k` arms. */
+export interface SubsetsParameters {
+  /** How many arms a slate has. */
+  k: number;
+}
+
+/** Any `k` arms; `k` of the problem is the short form. */
+export interface SubsetsSpec {
+  /** Which one it is. */
+  name: "subsets";
+  /** Its parameters. */
+  parameters: SubsetsParameters;
+}
+
+/** Feedback of a decision: `feedback` or `outcome`. */
+export interface TellBody {
+  /** What single arms did. */
+  feedback?: UnitBody[] | null;
+  /** One row per arm of the slate, one value per item that the arm can touch; null stays pending. */
+  outcome?: ((number | null)[])[] | null;
+  /** In the shape of `outcome`: false for what was not observed and will not be. */
+  seen?: boolean[][] | null;
+  /** Whether values replace earlier ones; otherwise a contradiction is refused with 409. */
+  amend?: boolean;
+  /** The arms of the rows of `outcome`, where they are others than the slate's. */
+  arms?: string[] | null;
+}
+
+/** What one arm did: a `value`, or `seen: false`. */
+export interface UnitBody {
+  /** The arm. */
+  arm: string;
+  /** The item that it is about; without it, all items of the decision. */
+  item?: string | null;
+  /** What was observed, from 0 to 1. */
+  value?: number | null;
+  /** False if it was not observed, and will not be. */
+  seen?: boolean;
+}
+
+/** All versions of the settings; the last one is the current one. */
+export interface VersionsReply {
+  /** The settings, from the first version to the current one. */
+  versions: Settings[];
+}
+
+/** What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words. A plural that does not end in s is given after a stroke: `"person/people"`. `unit` is that of rewards. */
+export interface Words {
+  /** One arm, such as product. */
+  arm?: string;
+  /** One item, such as segment. */
+  item?: string;
+  /** What an arm does for an item, such as click. */
+  outcome?: string;
+  /** One decision, such as view. */
+  decision?: string;
+  /** The arms that are shown together, such as page. */
+  slate?: string;
+  /** The unit of rewards, such as €; empty for none. */
+  unit?: string;
+}
+
+/** What each operation takes and gives, by its name. */
+export interface Operations {
+  put_problem: { given: { path: { name: string }; body: ProblemSpec }; reply: ProblemReply };
+  get_problem: { given: { path: { name: string } }; reply: ProblemReply };
+  delete_problem: { given: { path: { name: string } }; reply: DeletedReply };
+  get_problems: { given: {  }; reply: NamesReply };
+  get_audit: { given: { query: { offset?: number; limit?: number; problem?: string } }; reply: AuditReply };
+  get_components: { given: {  }; reply: ComponentsReply };
+  get_arms: { given: { path: { name: string }; query: { offset?: number; limit?: number } }; reply: ArmsReply };
+  post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
+  post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
+  post_items: { given: { path: { name: string }; body: ItemsBody }; reply: ProblemReply };
+  patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
+  get_versions: { given: { path: { name: string } }; reply: VersionsReply };
+  restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
+  get_lift: { given: { path: { name: string }; query: { delta?: number; item?: string } }; reply: LiftReply };
+  post_decision: { given: { path: { name: string }; body: AskBody }; reply: DecisionReply };
+  get_decisions: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; unit?: string; state?: "complete" | "deferred" | "expired" | "open" | "unshown"; group?: "control" | "policy"; cursor?: string; limit?: number } }; reply: DecisionPageReply };
+  post_decisions: { given: { path: { name: string }; body: AskManyBody }; reply: DecisionsReply };
+  get_decision: { given: { path: { id: string } }; reply: DecisionReply };
+  erase_decision: { given: { path: { id: string } }; reply: ErasedReply };
+  get_problem_decision: { given: { path: { name: string; id: string } }; reply: DecisionReply };
+  erase_problem_decision: { given: { path: { name: string; id: string } }; reply: ErasedReply };
+  get_explanation: { given: { path: { id: string }; query: { most?: number } }; reply: ExplanationReply };
+  post_feedback: { given: { path: { id: string }; body: TellBody }; reply: AppliedReply };
+  post_problem_feedback: { given: { path: { name: string; id: string }; body: TellBody }; reply: AppliedReply };
+  post_activation: { given: { path: { id: string }; body: ActivateBody }; reply: AppliedReply };
+  post_problem_activation: { given: { path: { name: string; id: string }; body: ActivateBody }; reply: AppliedReply };
+  post_bulk: { given: { body: string }; reply: string };
+  post_problem_bulk: { given: { path: { name: string }; body: string }; reply: string };
+  get_history: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; points?: number } }; reply: HistoryReply };
+  erase_unit: { given: { path: { name: string }; body: ErasureBody }; reply: ErasedReply };
+  post_beacon: { given: { path: { name: string }; body: BeaconBody }; reply: AppliedReply };
+  health: { given: {  }; reply: Record<string, unknown> };
+}
+
+/** The method and the path of each operation. */
+export const OPERATIONS = {
+  put_problem: ["PUT", "/v1/problems/{name}"],
+  get_problem: ["GET", "/v1/problems/{name}"],
+  delete_problem: ["DELETE", "/v1/problems/{name}"],
+  get_problems: ["GET", "/v1/problems"],
+  get_audit: ["GET", "/v1/audit"],
+  get_components: ["GET", "/v1/components"],
+  get_arms: ["GET", "/v1/problems/{name}/arms"],
+  post_arms: ["POST", "/v1/problems/{name}/arms"],
+  post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
+  post_items: ["POST", "/v1/problems/{name}/items"],
+  patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
+  get_versions: ["GET", "/v1/problems/{name}/versions"],
+  restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],
+  get_lift: ["GET", "/v1/problems/{name}/lift"],
+  post_decision: ["POST", "/v1/problems/{name}/decisions"],
+  get_decisions: ["GET", "/v1/problems/{name}/decisions"],
+  post_decisions: ["POST", "/v1/problems/{name}/decisions/bulk"],
+  get_decision: ["GET", "/v1/decisions/{id}"],
+  erase_decision: ["DELETE", "/v1/decisions/{id}"],
+  get_problem_decision: ["GET", "/v1/problems/{name}/decisions/{id}"],
+  erase_problem_decision: ["DELETE", "/v1/problems/{name}/decisions/{id}"],
+  get_explanation: ["GET", "/v1/decisions/{id}/explanation"],
+  post_feedback: ["POST", "/v1/decisions/{id}/feedback"],
+  post_problem_feedback: ["POST", "/v1/problems/{name}/decisions/{id}/feedback"],
+  post_activation: ["POST", "/v1/decisions/{id}/activate"],
+  post_problem_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
+  post_bulk: ["POST", "/v1/feedback/bulk"],
+  post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
+  get_history: ["GET", "/v1/problems/{name}/history"],
+  erase_unit: ["POST", "/v1/problems/{name}/erasures"],
+  post_beacon: ["POST", "/v1/problems/{name}/beacon"],
+  health: ["GET", "/health"],
+} as const;

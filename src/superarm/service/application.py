@@ -3,9 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,7 +17,7 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.beacon import BEACON, BeaconEndpoint
+from superarm.service.http.beacon import BEACON, beacon_route
 from superarm.service.http.endpoint import (
     ENCODED_SLASH,
     Endpoint,
@@ -33,8 +32,7 @@ from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.query import Exchange
 from superarm.service.http.service import Service, ServiceLimits
-from superarm.service.personalizer import personalizer_routes
-from superarm.service.replies import ErrorBody, ErrorReply
+from superarm.service.replies import refusal
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
 from superarm.service.storage.base import Store
@@ -116,7 +114,6 @@ def check_head(scope: Any) -> RequestError | None:
 def application(
     store: Store,
     limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
-    on_ready: Callable[[], None] = lambda: None,
     on_failed: Callable[[], None] = lambda: None,
     patience: float | None = None,
     prepare: Callable[[Store], None] = lambda store: None,
@@ -124,29 +121,24 @@ def application(
     """The service on a store, as an ASGI application that can run beside others in a process.
 
     It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
-    ``end_streams`` when the process is told to stop. ``prepare`` is called with the store when it can be reached,
-    ``on_ready`` when the state has been read, and ``on_failed`` when the process can serve no longer. The start is
-    complete when the service is ready, or, with ``patience``, after so many seconds: until it is ready, requests are
-    then answered with 503.
+    ``end_streams`` when the process is told to stop. ``prepare`` is called with the store when it can be reached, and
+    ``on_failed`` when the process can serve no longer. The start is complete when the service is ready, or, with
+    ``patience``, after so many seconds: until it is ready, requests are then answered with 503.
     """
     service = Service(store, limits)
     service.coordinator.on_failed = on_failed
 
-    async def start() -> None:
-        await _start(service, prepare)
-        on_ready()
+    def read_keys() -> None:
+        prepare(store)
+        service.keyring.read()
 
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     if service.signer is not None:
-        routes.append(Route(BEACON.path, BeaconEndpoint(service, service.signer), methods=["POST", "OPTIONS"]))
-    if limits.compat == "personalizer":
-        routes += personalizer_routes(service)
-    rest = Starlette(
-        routes=routes, lifespan=lambda _: _lifespan(service, start, patience), exception_handlers=_NO_ROUTE
-    )
-    return ServiceApp(service, rest)
+        routes.append(beacon_route(service, service.signer))
+    lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)
+    return ServiceApp(service, Starlette(routes=routes, lifespan=lifespan, exception_handlers=_NO_ROUTE))
 
 
 def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
@@ -191,7 +183,7 @@ def _may_know(service: Service, headers: Headers, client: str) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(service: Service, start: Start, patience: float | None) -> AsyncIterator[None]:
+async def _lifespan(service: Service, start: Start, patience: float | None, _: Any) -> AsyncIterator[None]:
     coordinator = service.coordinator
     starting = asyncio.create_task(start())
     await asyncio.wait([starting], timeout=patience)
@@ -206,46 +198,25 @@ async def _lifespan(service: Service, start: Start, patience: float | None) -> A
     await coordinator.stop()
 
 
-async def _start(service: Service, prepare: Callable[[Store], None]) -> None:
-    """Read the state and the keys; as long as the database cannot be reached, this waits."""
-
-    def read_keys() -> None:
-        prepare(service.store)
-        service.keyring.read()
-
-    await service.coordinator.start(read_keys)
-
-
 async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     """The background tasks, from the end of the start until they are cancelled."""
     coordinator = service.coordinator
     try:
         await starting
-        tasks = [expire(coordinator), coordinator.watch()]
-        if service.limits.retain_days is not None:
-            directory = Path(service.limits.archive) if service.limits.archive else None
-            tasks.append(compact_regularly(coordinator, directory, service.limits.retain_days))
-        tasks += [coordinator.ownership.run(), service.keyring.follow()]
-        await run_all(tasks)
+        async with asyncio.TaskGroup() as tasks:
+            if service.limits.retain_days is not None:
+                tasks.create_task(compact_regularly(coordinator, service.limits.retain_days))
+            for work in (
+                expire(coordinator),
+                coordinator.watch(),
+                coordinator.ownership.run(),
+                service.keyring.follow(),
+            ):
+                tasks.create_task(work)
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))
         coordinator.on_failed()
-
-
-async def run_all(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines until the first error, which is raised, or a cancellation; all of them have ended afterwards.
-
-    ``asyncio.gather`` would return from a cancellation while some of them are still at work.
-    """
-    tasks = [asyncio.ensure_future(part) for part in parts]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            if not task.cancelling():  # gather has cancelled them already if it was cancelled itself
-                task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _redirect_to_root(send: Any, root: str) -> None:
@@ -257,7 +228,7 @@ async def _redirect_to_root(send: Any, root: str) -> None:
 async def _no_route(request: Any, error: Any) -> Response:
     texts = {404: ("unknown", "there is nothing here; see /openapi.json"), 405: ("method", "not with this method")}
     code, message = texts[error.status_code]
-    body = msgspec.json.encode(ErrorReply(ErrorBody(code, message)))
+    body = msgspec.json.encode(refusal(code, message))
     headers = {"allow": ", ".join(sorted(_methods(request)))} if error.status_code == 405 else None
     return Response(body, error.status_code, headers, "application/json")
 

@@ -1,14 +1,15 @@
 """The Python client: a problem of a running service, with ``ask`` and ``tell`` as ``Agent`` has them."""
 
 import asyncio
+import inspect
 import itertools
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -142,10 +143,7 @@ class RemoteAgent:
 
     def decision(self, id: str) -> RemoteDecision:
         """A decision as it is now, by its id."""
-        try:
-            return read_decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
-        except ServiceError as error:
-            raise _translate_error(error) from None
+        return read_decision(self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
 
     def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
         """A page of decisions, newest first: ``decisions``, and the ``cursor`` of the next page, or None.
@@ -185,10 +183,7 @@ class RemoteAgent:
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
-        try:
-            reply = self._call("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
-        except ServiceError as error:
-            raise _translate_error(error) from None
+        reply = self._translated("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
         return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
 
     def tell(
@@ -293,11 +288,6 @@ class RemoteAgent:
         """The reward with the policy against that of the control share, with intervals that hold at all times."""
         return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
 
-    def certificate(self, epsilon: float | None = None, delta: float = 0.05) -> dict[str, Any]:
-        """Whether the slate that is best by the means is best up to ``epsilon`` (5 % of its value by default)."""
-        given = "" if epsilon is None else f"&epsilon={epsilon!r}"
-        return dict(self._call("GET", f"{self._path}/certificate?delta={delta!r}{given}"))
-
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""
         return list(self._call("GET", f"{self._path}/arms?offset={offset}&limit={limit}")["arms"])
@@ -309,23 +299,19 @@ class RemoteAgent:
         return rows
 
     def _post(self, id: str, verb: str, body: Any) -> Any:
+        return self._translated("POST", f"{self._path}/decisions/{quote(id, safe='')}/{verb}", body)
+
+    def _translated(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer; in place of a refusal, the error that an ``Agent`` would raise."""
+        kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
         try:
-            return self._call("POST", f"{self._path}/decisions/{quote(id, safe='')}/{verb}", body)
+            return self._call(method, path, body)
         except ServiceError as error:
-            raise _translate_error(error) from None
+            raise kinds[error.status](str(error)) if error.status in kinds else error from None
 
 
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
-
-
-def _translate_error(error: ServiceError) -> Exception:
-    """The error that an ``Agent`` would raise."""
-    kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
-    return kinds[error.status](str(error)) if error.status in kinds else error
-
-
-Result = TypeVar("Result")
 
 
 def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 5) -> "Connection":
@@ -381,45 +367,22 @@ class Connection:
 
 
 class AsyncRemoteAgent:
-    """A problem of the service, with methods of ``RemoteAgent`` as coroutines.
+    """A problem of the service, with the methods of ``RemoteAgent`` as coroutines: ``await agent.ask()``.
 
-    Calls run in threads, as many at the same time as there are connections (32).
+    Not so its properties, and ``decisions``: read pages with ``find_decisions``. Calls run in threads, as many at the
+    same time as there are connections (32).
     """
 
     def __init__(self, agent: RemoteAgent, threads: Executor) -> None:
         self._agent, self._threads = agent, threads
 
-    async def _run(self, method: Callable[..., Result], *given: Any, **more: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(method, *given, **more))
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(RemoteAgent, name)
+        if name.startswith("_") or not inspect.isfunction(method) or inspect.isgeneratorfunction(method):
+            raise AttributeError(name)
 
-    async def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
-        """See ``RemoteAgent.ask``."""
-        return await self._run(self._agent.ask, eligible, id, **more)
+        async def run(*given: Any, **more: Any) -> Any:
+            call = partial(method, self._agent, *given, **more)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
-    async def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, **more: Any) -> bool:
-        """See ``RemoteAgent.tell``; ``more``: ``arms``, ``amend``, ``complete``."""
-        return await self._run(self._agent.tell, decision, outcome, seen, **more)
-
-    async def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
-        """See ``RemoteAgent.explain``."""
-        return await self._run(self._agent.explain, decision, most)
-
-    async def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
-        """See ``RemoteAgent.activate``."""
-        return await self._run(self._agent.activate, decision, shown)
-
-    async def cancel(self, decision: Decision | str) -> None:
-        """See ``RemoteAgent.cancel``."""
-        return await self._run(self._agent.cancel, decision)
-
-    async def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-        """See ``RemoteAgent.statistics``."""
-        return await self._run(self._agent.statistics, offset, limit)
-
-    async def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
-        """See ``RemoteAgent.find_decisions``."""
-        return await self._run(self._agent.find_decisions, cursor, limit, **wanted)
-
-    async def history(self, arm: str | None = None, points: int = 30, **wanted: Any) -> list[dict[str, Any]]:
-        """See ``RemoteAgent.history``."""
-        return await self._run(self._agent.history, arm, points, **wanted)
+        return run

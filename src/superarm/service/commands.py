@@ -20,11 +20,19 @@ DB = click.option(
 )
 
 
+def _import(context: click.Context, parameter: click.Parameter, modules: tuple[str, ...]) -> None:
+    if modules:
+        from superarm.service.server import import_components
+
+        import_components(modules)
+
+
 IMPORT = click.option(
     "--import",
-    "imports",
     multiple=True,
     metavar="MODULE",
+    callback=_import,
+    expose_value=False,
     help="A Python module that adds policies or rewards of your own; may be given several times.",
 )
 
@@ -32,23 +40,16 @@ IMPORT = click.option(
 @contextlib.contextmanager
 def open_for_reading(db: str) -> Iterator[Any]:
     """The store of a command that may run beside a service."""
-    from superarm.service.server import open_reader
+    from superarm.service.server import open_store
 
-    store = open_reader(db)
-    try:
+    if "://" not in db and not Path(db).exists():
+        raise SuperarmError(f"--db {db}: there is no such file")
+    with contextlib.closing(open_store(db, serving=False)) as store:
         yield store
-    finally:
-        store.close()
 
 
 @click.command()
 @DB
-@click.option(
-    "--archive",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The directory that gets a Parquet file with the events of the decisions that leave the log.",
-)
-@click.option("--discard", is_flag=True, help="Keep no archive: the decisions are lost, their counts stay.")
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0.0),
@@ -58,58 +59,19 @@ def open_for_reading(db: str) -> Iterator[Any]:
     help="Only decisions that ended, and did not change for so long.",
 )
 @IMPORT
-def compact(db: str, archive: Path | None, discard: bool, older_than: float, imports: tuple[str, ...]) -> None:
-    """Move old decisions from the log to an archive, and remove erased ones; no service may run.
+def compact(db: str, older_than: float) -> None:
+    """Remove old and erased decisions from the log; no service may run. Export them before, if you want to keep them.
 
     The log then begins with a snapshot that was verified; counters, settings and pending decisions stay as they are.
     """
     import time
 
-    from superarm.service.server import import_components
     from superarm.service.storage.compaction import compact as run
 
-    if (archive is None) != discard:
-        raise SuperarmError("give --archive DIRECTORY, or --discard to keep no archive")
-    import_components(imports)
     with open_for_reading(db) as store:
-        done = run(store, archive, int((time.time() - 86_400 * older_than) * 1000))
+        n = run(store, int((time.time() - 86_400 * older_than) * 1000))
         n_events = sum(1 for _ in store.tail({}))
-    where = "" if done.archive is None else f" to {done.archive}"
-    click.echo(f"{done.archived} decisions archived{where}, {done.removed} removed")
-    click.echo(f"{n_events} events stay in the log")
-
-
-@click.command()
-@DB
-@click.option(
-    "--archive",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="The directory with the files that superarm compact has written.",
-)
-@click.option("--problem", required=True, help="The problem that the decisions belong to.")
-@click.option("--tenant", default="default", show_default=True, help="The tenant of the problem.")
-@click.option("--unit", default=None, help="Erase all decisions that were made for this unit.")
-@click.option("--decision", default=None, metavar="ID", help="Erase this decision.")
-@IMPORT
-def erase(
-    db: str, archive: Path, problem: str, tenant: str, unit: str | None, decision: str | None, imports: tuple[str, ...]
-) -> None:
-    """Erase archived decisions of a person from the archive and from the counters; no service may run.
-
-    Decisions that are still in the log are erased over HTTP: POST /v1/problems/{name}/erasures.
-    """
-    from superarm.service.server import import_components
-    from superarm.service.storage.compaction import erase_archived
-
-    if (unit is None) == (decision is None):
-        raise SuperarmError("give --unit UNIT, or --decision ID")
-    import_components(imports)
-    with open_for_reading(db) as store:
-        done = erase_archived(store, archive, (tenant, problem), unit=unit, decision=decision, by="superarm erase")
-    click.echo(f"{done.erased} decisions erased from {archive} and from the counters")
-    for old, new in done.replaced.items():
-        click.echo(f"{old} was replaced by {new}" if new else f"{old} was removed: nothing else was in it")
+    click.echo(f"{n} decisions removed; {n_events} events stay in the log")
 
 
 @click.command()
@@ -117,7 +79,7 @@ def erase(
 @click.option(
     "--repair",
     is_flag=True,
-    help="Rebuild snapshots that disagree with the log, which itself is never changed; no service may run.",
+    help="Rebuild snapshots from the log, which itself is never changed; no service may run.",
 )
 @click.option(
     "--accept-loss",
@@ -125,24 +87,17 @@ def erase(
     help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
 )
 @IMPORT
-def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -> None:
+def verify(db: str, repair: bool, accept_loss: bool) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
-    from superarm.service.server import import_components
     from superarm.service.storage.snapshot import repair as rebuild
     from superarm.service.storage.snapshot import verify as check
 
-    import_components(imports)
     with open_for_reading(db) as store:
         if accept_loss and (lost := store.lost_tail()):
             store.accept_loss()
             click.echo(f"accepted: {lost}")
         if repair:
-            done = rebuild(store)
-            if done.deleted:
-                click.echo(f"deleted {done.deleted} snapshots that disagreed with the log, kept {done.kept}")
-                click.echo(f"wrote a snapshot of all {done.events} events")
-            else:
-                click.echo(f"nothing to repair: {done.kept} snapshots agree with the log")
+            click.echo(f"replaced all snapshots by one of all {rebuild(store)} events")
         report = check(store)
     found = f"{report.events} events, {report.problems} problems, {report.open} open decisions"
     click.echo(f"{found}, {report.snapshots} snapshots")
@@ -173,61 +128,14 @@ def reshard(db: str) -> None:
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
 @IMPORT
-def export(db: str, target: Path, tenant: str | None, problem: str | None, imports: tuple[str, ...]) -> None:
+def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
-    from superarm.service.server import import_components
     from superarm.service.storage.tables import describe_problems, rows
     from superarm.service.storage.tables import export as write
 
-    import_components(imports)
     with open_for_reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target, describe_problems(store, tenant, problem))
     click.echo(f"{n} rows in {target}")
-
-
-@click.command()
-@DB
-@click.argument("target", type=click.Path(path_type=Path))
-@click.option(
-    "--draws", type=click.IntRange(1, 100_000), default=256, show_default=True, help="Slates drawn for each decision."
-)
-@click.option("--policy", default=None, metavar="NAME", help="Count also how likely this policy shows each arm.")
-@click.option("--tenant", default=None, help="Only the decisions of this tenant.")
-@click.option("--problem", default=None, help="Only the decisions of this problem.")
-@IMPORT
-def propensities(
-    db: str, target: Path, draws: int, policy: str | None, tenant: str | None, problem: str | None, imports: Any
-) -> None:
-    """Export to TARGET as `superarm export` does, with the chances of arms that were not stored.
-
-    Every decision is chosen again from the state that it saw. Chances without a known formula are counted from draws.
-    """
-    from superarm.service.domain.slate import TargetPolicy
-    from superarm.service.domain.spec import PolicySpec, to_policy
-    from superarm.service.server import import_components
-    from superarm.service.storage.replay import replay
-    from superarm.service.storage.tables import describe_problems, rows
-    from superarm.service.storage.tables import export as write
-
-    import_components(imports)
-    other = None if policy is None else TargetPolicy(to_policy(PolicySpec(policy)), draws if _is_random(policy) else 1)
-    with open_for_reading(db) as store, store.read_transaction():
-        found = {one.key: one for one in replay(store, tenant, problem, draws, other)}
-        n = write(rows(store, tenant, problem, found), target, describe_problems(store, tenant, problem))
-    same = [one.same for one in found.values()]
-    click.echo(f"{n} rows in {target}")
-    click.echo(f"{same.count(True)} decisions were chosen again from what they saw, and gave the logged slate")
-    if same.count(False):
-        click.echo(f"{same.count(False)} gave another slate; their chances are left empty", err=True)
-    if same.count(None):
-        reason = "were made or moved by an earlier version, which did not store what they saw"
-        click.echo(f"{same.count(None)} {reason}", err=True)
-
-
-def _is_random(policy: str) -> bool:
-    from superarm.service.domain.components import POLICIES
-
-    return POLICIES[policy].random
 
 
 @click.command("import")
@@ -284,9 +192,10 @@ def keys() -> None:
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""
     from superarm.service.http.auth import make_key
-    from superarm.service.server import check_file, open_store
+    from superarm.service.server import check_directory, open_store
 
-    if check_file(db, create=False):
+    check_directory(db, create=False)
+    if "://" not in db and not Path(db).exists():
         click.echo(f"{Path(db).resolve()} did not exist: this is a new database", err=True)
     with contextlib.closing(open_store(db, serving=False)) as store:
         key, row = make_key(tenant, scopes, note)
@@ -327,4 +236,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, compact, erase, keys]
+COMMANDS = [serve, verify, reshard, export, import_, backup, compact, keys]

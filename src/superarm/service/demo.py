@@ -21,68 +21,47 @@ log = logging.getLogger("superarm.demo")
 
 PROBLEM = "front-page"
 SLATE = 4
-READERS = {"politics": 5.0, "sport": 4.0, "science": 2.0, "culture": 2.0, "travel": 1.5, "food": 1.5, "money": 3.0}
+READERS = {"politics": 5.0, "sport": 4.0, "science": 2.0, "culture": 2.0, "travel": 1.5, "money": 3.0}
 """The interests of readers, each with the weight of its readers: how many of them there are, up to a factor."""
 
 WORDS = {"arm": "article", "item": "interest", "outcome": "click", "decision": "edition", "slate": "front page"}
-WORDS |= {"unit": "readers"}
-
-ARTICLES = (
-    ("Budget vote goes to a second reading", "politics", "money"),
-    ("Five charts on the election", "politics", "science"),
-    ("Mayors ask for night trains", "politics", "travel"),
-    ("Interview: the new minister", "politics", None),
-    ("Live: the debate", "politics", None),
-    ("Cup final: player ratings", "sport", None),
-    ("The transfer window in one table", "sport", "money"),
-    ("Marathon: streets that close on Sunday", "sport", "travel"),
-    ("Why sprinters start early", "sport", "science"),
-    ("A telescope for two continents", "science", None),
-    ("What sleep does for memory", "science", None),
-    ("Bread, explained by chemistry", "science", "food"),
-    ("The museum that opens at night", "culture", "travel"),
-    ("Ten films of the year", "culture", None),
-    ("Review: an opera about bankers", "culture", "money"),
-    ("Three days in Lisbon", "travel", "food"),
-    ("Cheap ways across the Alps", "travel", "money"),
-    ("The best soups for autumn", "food", None),
-    ("A market, and what to buy there", "food", "money"),
-    ("Rates: what changes for savers", "money", "politics"),
-    ("Rents: the map", "money", "politics"),
-    ("Quiz: how well do you know the week?", None, None),
-    ("Letters from readers", None, None),
-    ("The weather", None, None),
-)
-"""Headlines, each with the interests of the readers who like it most."""
+ARTICLES = {
+    "politics": ("Budget vote goes to a second reading", "Interview: the new minister", "Live: the debate"),
+    "sport": ("Cup final: player ratings", "The transfer window in one table", "Why sprinters start early"),
+    "science": ("A telescope for two continents", "What sleep does for memory"),
+    "culture": ("The museum that opens at night", "Ten films of the year", "Review: an opera about bankers"),
+    "travel": ("Three days in Lisbon", "Cheap ways across the Alps"),
+    "money": ("Rates: what changes for savers", "Rents: the map"),
+    "": ("Quiz: how well do you know the week?", "Letters from readers", "The weather"),
+}
+"""Headlines by the interest of the readers who like them most; "" for none."""
 
 EDITED = 100
 """So many editions at the start are put together by editors, at random: the baseline that the policy has to beat.
 
 Nothing is learnt from them, so that the curve of rewards shows how the policy learns."""
 
-FIRST_EDITIONS = 150
-"""Editions at once at the start, so that there is something to see."""
+FIRST_EDITIONS, EDITIONS_PER_SECOND = 150, 10.0
+"""Editions at once at the start, so that there is something to see, and per second afterwards."""
 
-EDITIONS_PER_SECOND = 10.0
 READERS_PER_INTEREST = 5
 WINDOW_SECONDS = 30.0
 SHARE_SILENT = 0.03
 """The share of editions of which no feedback comes: their window ends, and nothing is learnt from them."""
 
 
-def make_readership(seed: int) -> Any:
-    """The chances of clicks, drawn from a seed: one row per headline, one column per interest.
+def make_readership(seed: int) -> dict[str, Any]:
+    """The chances of clicks on each headline, drawn from a seed: one per interest.
 
-    >>> make_readership(0).shape == (len(ARTICLES), len(READERS))
+    >>> len(make_readership(0)["The weather"]) == len(READERS)
     True
     """
     rng = np.random.default_rng(seed)
-    rows = []
-    for _, first, second in ARTICLES:
-        general = rng.uniform(0.01, 0.06)
-        liked = {first: rng.uniform(0.25, 0.55), second: rng.uniform(0.1, 0.25)}
-        rows.append([liked.get(interest, general) for interest in READERS])
-    return np.array(rows)
+    return {
+        headline: np.where([interest == one for one in READERS], rng.uniform(0.25, 0.55), rng.uniform(0.01, 0.06))
+        for interest, headlines in ARTICLES.items()
+        for headline in headlines
+    }
 
 
 class Visitors:
@@ -93,26 +72,24 @@ class Visitors:
     """
 
     def __init__(self, url: str, seed: int) -> None:
-        self._click = make_readership(seed)
-        self._rng = np.random.default_rng((seed, 1))
+        self._click, self._rng = make_readership(seed), np.random.default_rng((seed, 1))
         self._service = connect(url)
         self._due: list[tuple[float, int, Any, Any]] = []
-        self._headlines = [headline for headline, *_ in ARTICLES]
         self._shown = 0
         self._name = f"{time.time_ns():x}"  # ids of another run would be decisions of that run
 
-    def create(self) -> None:
-        """Create the problem."""
-        settings = {
-            "policy": {"name": "directional_kl_moss"},
-            "mode": "logging_only",
-            "window_s": WINDOW_SECONDS,
-            "explore": 0.05,
-            "words": WORDS,
-        }
-        self._agent = self._service.create(
-            PROBLEM, self._headlines, list(READERS), SLATE, weights=list(READERS.values()), settings=settings
-        )
+    def create(self) -> bool:
+        """Create the problem; False if the service is not ready yet."""
+        settings = {"policy": {"name": "directional_kl_moss"}, "mode": "logging_only", "window_s": WINDOW_SECONDS}
+        settings |= {"explore": 0.05, "words": WORDS | {"unit": "readers"}}
+        sizes = {"weights": list(READERS.values()), "settings": settings}
+        try:
+            self._agent = self._service.create(PROBLEM, list(self._click), list(READERS), SLATE, **sizes)
+        except ServiceError as error:
+            if error.status in (0, 503):
+                return False
+            raise
+        return True
 
     def show(self, now: float, delay: float) -> None:
         """Ask for one edition at ``now``, and note what will be reported after ``delay`` seconds on average."""
@@ -120,9 +97,9 @@ class Visitors:
         if self._shown == EDITED:
             self._agent.change_settings(mode="online")
         self._shown += 1
-        baseline = [self._headlines[j] for j in rng.choice(len(ARTICLES), SLATE, replace=False)]
+        baseline = rng.choice(list(self._click), SLATE, replace=False).tolist()
         decision = self._agent.ask(id=f"edition-{self._name}-{self._shown}", baseline=baseline)
-        rows = self._click[[self._headlines.index(arm) for arm in decision.arms]]
+        rows = np.array([self._click[arm] for arm in decision.arms])
         shares = rng.binomial(READERS_PER_INTEREST, rows) / READERS_PER_INTEREST
         if rng.random() >= SHARE_SILENT:
             heapq.heappush(self._due, (now + rng.exponential(delay), self._shown, decision, shares))
@@ -132,10 +109,6 @@ class Visitors:
         while self._due and self._due[0][0] <= now:
             _, _, decision, shares = heapq.heappop(self._due)
             self._agent.tell(decision, shares)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._service.close()
 
 
 @contextlib.contextmanager
@@ -154,29 +127,16 @@ def visit_in_background(url: str, seed: int) -> Iterator[None]:
 def _visit_until(url: str, seed: int, stop: threading.Event) -> None:
     visitors = Visitors(url, seed)
     try:
-        while not stop.is_set() and not _created(visitors):
+        while not stop.is_set() and not visitors.create():
             stop.wait(0.2)
         for _ in range(FIRST_EDITIONS):
             if stop.is_set():
                 return
             visitors.show(0.0, 0.0)
             visitors.report(np.inf)
-        log.info("demo: %d editions were read, %g more are every second", FIRST_EDITIONS, EDITIONS_PER_SECOND)
         while not stop.wait(1.0 / EDITIONS_PER_SECOND):
             visitors.show(time.monotonic(), 3.0)
             visitors.report(time.monotonic())
     except ServiceError as error:
         if not stop.is_set():
             log.error("demo: the visitors have left: %s", error)
-    finally:
-        visitors.close()
-
-
-def _created(visitors: Visitors) -> bool:
-    try:
-        visitors.create()
-    except ServiceError as error:
-        if error.status in (0, 503):
-            return False
-        raise
-    return True

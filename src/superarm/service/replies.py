@@ -4,8 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from superarm.service.domain.components import ComponentInfo
-from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
+from superarm.service.domain.spec import GivenFeatures, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -49,6 +48,12 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
         The number of the segment of its context.
     signed_id
         An id with which a browser may send feedback for this decision.
+    at
+        In a list: when it was made, in milliseconds since 1970.
+    values
+        In a list: one row per arm, one value per item; null where nothing is known.
+    unit
+        In a list: a digest of whom it was for.
     """
 
     id: str
@@ -69,6 +74,9 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     context: GivenFeatures | None = None
     segment: int | None = None
     signed_id: str | None = None
+    at: int | None = None
+    values: list[list[float | None] | None] | None = None
+    unit: str = ""
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -227,6 +235,33 @@ class GroupReply(Struct, frozen=True):
     mean: IntervalReply | None
 
 
+class EarnedReply(Struct, frozen=True):
+    """The mean reward of the policy's newest decisions, beside what the estimates said of the same slates.
+
+    Parameters
+    ----------
+    realised
+        The mean reward of the newest quarter of finished decisions.
+    estimated
+        What the estimates said of their slates when they finished; null where that is not known.
+    difference
+        Realised minus estimated.
+    low
+        The lower end of the 95 % interval of the difference, for one reading.
+    high
+        Its upper end.
+    warning
+        What to do where the two part; empty where they agree.
+    """
+
+    realised: float
+    estimated: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    warning: str
+
+
 class LiftReply(Struct, frozen=True):
     """The reward with the policy against that of the control share.
 
@@ -256,6 +291,8 @@ class LiftReply(Struct, frozen=True):
         Whether the guardrail shows the control slate.
     item
         The item whose part of the reward is compared; null for the whole reward.
+    earned
+        What the policy earns, beside what was estimated; null before the first decision has finished.
     """
 
     share: float
@@ -269,41 +306,7 @@ class LiftReply(Struct, frozen=True):
     left_out: int
     fallback: bool
     item: str | None = None
-
-
-class CertificateReply(Struct, frozen=True):
-    """Whether the slate that is best by the means is nearly the best, at all times.
-
-    If there is no certificate for such a problem, all numbers are null, and ``reason`` says why.
-
-    Parameters
-    ----------
-    arms
-        The slate that is best by the means.
-    certified
-        Whether no other slate is worth more by ``epsilon`` or more.
-    value
-        What it is worth.
-    shortfall
-        How much more any slate may be worth.
-    epsilon
-        How much is asked for.
-    delta
-        The chance that this is ever wrong.
-    decisions
-        How many more decisions are expected to be needed, in the present proportions; null if that is not known.
-    reason
-        Why something is not known.
-    """
-
-    arms: list[str]
-    certified: bool
-    value: IntervalReply | None
-    shortfall: float | None
-    epsilon: float | None
-    delta: float | None
-    decisions: int | None
-    reason: str
+    earned: EarnedReply | None = None
 
 
 class NamesReply(Struct, frozen=True):
@@ -319,15 +322,21 @@ class NamesReply(Struct, frozen=True):
 
 
 class ComponentsReply(Struct, frozen=True):
-    """The components of one kind that a problem can name.
+    """What a problem can name.
 
     Parameters
     ----------
-    components
-        The components.
+    policies
+        The parameters of every policy, with their defaults.
+    rewards
+        The parameters of every reward, with their defaults; null for one that has to be given.
+    actions
+        The parameters of every action set.
     """
 
-    components: list[ComponentInfo]
+    policies: dict[str, dict[str, float | None]]
+    rewards: dict[str, dict[str, float | None]]
+    actions: dict[str, list[str]]
 
 
 class VersionsReply(Struct, frozen=True):
@@ -342,16 +351,127 @@ class VersionsReply(Struct, frozen=True):
     versions: list[Settings]
 
 
-class SpecReply(Struct, frozen=True):
-    """How the problem was written down when it was created.
+class HistoryInterval(Struct, frozen=True):
+    """Decisions of some time.
 
     Parameters
     ----------
-    spec
-        The description.
+    since
+        When it begins, in milliseconds since 1970.
+    until
+        When it ends.
+    decisions
+        How many decisions were made.
+    shown
+        How many of them showed the arm.
+    observed
+        How many of its outcomes were observed.
+    mean
+        Their mean; null if there are none.
     """
 
-    spec: ProblemSpec
+    since: int
+    until: int
+    decisions: int
+    shown: int
+    observed: int
+    mean: float | None
+
+
+class DecisionPageReply(Struct, frozen=True):
+    """Decisions, newest first. A page may be short, or empty, before the last.
+
+    Parameters
+    ----------
+    decisions
+        The decisions.
+    cursor
+        Where the next page begins; null after the last.
+    """
+
+    decisions: list[DecisionReply]
+    cursor: str | None
+
+
+class HistoryReply(Struct, frozen=True):
+    """The history of an arm.
+
+    Parameters
+    ----------
+    arm
+        The arm; null for all arms together.
+    intervals
+        Intervals of equal length, oldest first.
+    """
+
+    arm: str | None
+    intervals: list[HistoryInterval]
+
+
+class DeletedReply(Struct, frozen=True):
+    """What was deleted.
+
+    Parameters
+    ----------
+    problem
+        The name of the problem.
+    """
+
+    problem: str
+
+
+class ErasedReply(Struct, frozen=True):
+    """How many decisions were erased.
+
+    Parameters
+    ----------
+    problem
+        Their problem.
+    erased
+        How many decisions were erased.
+    """
+
+    problem: str
+    erased: int
+
+
+class AuditEntry(Struct, frozen=True):
+    """One change.
+
+    Parameters
+    ----------
+    at
+        When, in milliseconds since 1970.
+    what
+        What was changed.
+    problem
+        Of which problem; null for keys.
+    by
+        The id of the key that did it.
+    details
+        What it changed.
+    """
+
+    at: int
+    what: str
+    problem: str | None
+    by: str
+    details: dict[str, Any]
+
+
+class AuditReply(Struct, frozen=True):
+    """A page of changes, newest first.
+
+    Parameters
+    ----------
+    entries
+        The changes.
+    total
+        How many there are.
+    """
+
+    entries: list[AuditEntry]
+    total: int
 
 
 class ErrorBody(Struct, frozen=True):
@@ -379,3 +499,8 @@ class ErrorReply(Struct, frozen=True):
     """
 
     error: ErrorBody
+
+
+def refusal(code: str, message: str) -> ErrorReply:
+    """The reply that says why nothing was done."""
+    return ErrorReply(ErrorBody(code, message))

@@ -99,10 +99,6 @@ class AskBody(Body, frozen=True):
     pairs: dict[Name, Vector] | None = None
 
 
-PLAIN_ASK = AskBody()
-"""A request that asks for nothing in particular, as most do."""
-
-
 class AskManyBody(Body, frozen=True):
     """Ask for several decisions at once.
 
@@ -302,10 +298,7 @@ class PolicyChange(Body, frozen=True):
 
 
 class SettingsBody(Body, frozen=True):
-    """Settings, every field of which may be left out.
-
-    ``PATCH`` keeps what is left out; ``PUT`` gives it the default of a new problem.
-    """
+    """Settings to change; what is left out stays."""
 
     policy: PolicyChange | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
@@ -320,3 +313,122 @@ class SettingsBody(Body, frozen=True):
     guardrail: Guardrail | UnsetType | None = UNSET
     max_per_second: Rate | UnsetType | None = UNSET
     words: Words | UnsetType | None = UNSET
+
+
+class Query(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of a URL; unknown ones are refused."""
+
+
+PageSize = Annotated[int, Meta(ge=1, le=1_000)]
+
+
+class PageQuery(Query, frozen=True):
+    """A page of a list.
+
+    Parameters
+    ----------
+    offset
+        How many entries to leave out before the first.
+    limit
+        How many entries a page has at most.
+    """
+
+    offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    limit: PageSize = 100
+
+
+class AuditQuery(PageQuery, frozen=True):
+    """A page of changes.
+
+    Parameters
+    ----------
+    offset
+        How many entries to leave out before the first.
+    limit
+        How many entries a page has at most.
+    problem
+        The name of a problem; without it, all problems and keys.
+    """
+
+    problem: str | None = None
+
+
+class LiftQuery(Query, frozen=True):
+    """What is compared.
+
+    Parameters
+    ----------
+    delta
+        The chance that an interval may be wrong.
+    item
+        The item whose part of the reward is compared; without it, the whole reward.
+    """
+
+    delta: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.05
+    item: str | None = None
+
+
+class ExplanationQuery(Query, frozen=True):
+    """How much is explained.
+
+    Parameters
+    ----------
+    most
+        How many features are named for each arm.
+    """
+
+    most: Annotated[int, Meta(ge=0, le=100)] = 5
+
+
+class HistoryQuery(Query, frozen=True):
+    """The time and the arm of a history.
+
+    Parameters
+    ----------
+    since
+        The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.
+    until
+        The time before which it ends, written like `since`.
+    arm
+        The name of an arm.
+    points
+        How many intervals.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    arm: str | None = None
+    points: Annotated[int, Meta(ge=1, le=1_000)] = 30
+
+
+class SearchQuery(Query, frozen=True):
+    """Which decisions are wanted.
+
+    Parameters
+    ----------
+    since
+        The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.
+    until
+        The time before which it ends, written like `since`.
+    arm
+        The name of an arm.
+    unit
+        Whom decisions were for, by the name with which they were asked for.
+    state
+        The state of decisions.
+    group
+        The group of decisions that are compared.
+    cursor
+        Where the page begins: the cursor of the page before.
+    limit
+        How many entries a page has at most.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    arm: str | None = None
+    unit: str | None = None
+    state: Literal["open", "deferred", "complete", "expired", "unshown"] | None = None
+    group: Literal["policy", "control"] | None = None
+    cursor: str | None = None
+    limit: PageSize = 100

@@ -17,14 +17,9 @@ PREFIX = "SUPERARM_SERVE"
 called superarm, to the address of that service."""
 
 SECRET_SETTINGS = ("ssl_keyfile_password", "admin_key", "beacon_secret")
-FIELDS = {
-    "rate": "per_second",
-    "max_problems": "problems",
-    "max_body": "body_bytes",
-    "beacon_secret": "beacon_secrets",
-    "beacon_origin": "beacon_origins",
-}
-"""Settings that have another name among ``ServiceLimits``."""
+LISTENING = ("host", "port", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
+"""Settings that are options of uvicorn."""
+
 DEMO_SEED = 0
 
 _SOURCES = {
@@ -56,18 +51,12 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("ssl-keyfile", "The private key of the certificate, if it is not in the same file.", _FILE),
     ("ssl-keyfile-password", "The password of the private key; better given by the environment.", {}),
     ("access-log", "Write a line to the log for every request.", _FLAG),
-    ("otel", "Trace requests by OpenTelemetry, to where the variables OTEL_… say.", _FLAG),
     ("admin-key", "A key with the scopes admin and metrics that is created if it is not known; see keys new.", {}),
     ("rate", "Requests per second and key; no limit by default.", {"type": click.FloatRange(min=0.1)}),
     ("max-problems", "Problems that a tenant may have.", _whole(1, 1_000)),
     ("max-body", "The largest request body, in bytes.", _whole(1024, 8 * 1024 * 1024)),
     ("max-connections", "Connections at the same time; further ones are answered with 503.", _whole(1, 10_000)),
     ("snapshot-every", "Events between two snapshots; fewer make a start after a crash quicker.", _whole(1, 50_000)),
-    (
-        "public-console",
-        "Let anybody look at the console of this tenant, without a key: estimates and counts, no single decisions.",
-        {"default": "", "metavar": "TENANT"},
-    ),
     (
         "beacon-secret",
         "Let browsers send feedback with ids signed by this secret of 32 characters or more; the newest one first.",
@@ -82,13 +71,9 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("beacon-rate", "Beacons per second and address.", {"type": click.FloatRange(min=0.1), "default": 20.0}),
     (
         "retain-days",
-        "Compact the log every hour: decisions leave it that ended, and did not change for so long. SQLite only.",
+        "Remove decisions from the log, every hour, that ended and did not change for so long. SQLite only.",
         {"type": click.FloatRange(min=0.0), "metavar": "DAYS"},
     ),
-    ("archive", "The directory that gets the decisions that leave the log.", {"default": "", "metavar": "DIRECTORY"}),
-    ("discard", "With --retain-days: keep no archive of the decisions that leave the log.", _FLAG),
-    ("compat", "Also answer Personalizer's calls.", {"type": click.Choice(["personalizer"])}),
-    ("ignore-features", "With --compat: ignore features instead of refusing them.", _FLAG),
     (
         "import",
         "A Python module that adds policies or rewards of your own; may be given several times.",
@@ -173,24 +158,23 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     """
     if demo:
         _check_demo(given)
-    from superarm.service.http.service import ServiceLimits, check_beacon, check_retention, check_root_path
-    from superarm.service.server import Listening, check_file, prepare_store
+    from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
+    from superarm.service.server import check_directory
     from superarm.service.server import serve as run
 
-    own = ("db", "admin_key", "discard", "create", "import")
-    db, admin_key, discard, create, imports = (given.pop(name) for name in own)
-    listening = Listening(**{name: given.pop(name) for name in Listening._fields})
-    more: Any = {"compat": given.pop("compat") or "", "root_path": check_root_path(given.pop("root_path"))}
-    # A demo need not wait until kernels are compiled.
-    limits = ServiceLimits(compiled=not demo, **more, **{FIELDS.get(name, name): one for name, one in given.items()})
+    own = ("db", "admin_key", "create", "import")
+    db, admin_key, create, imports = (given.pop(name) for name in own)
+    listening = {name: given.pop(name) for name in LISTENING} | {"limit_concurrency": given.pop("max_connections")}
+    given["root_path"] = check_root_path(given["root_path"])
+    limits = ServiceLimits(compiled=not demo, **given)  # a demo need not wait until kernels are compiled
     check_beacon(limits)
-    check_retention(limits, discard, db)
+    if limits.retain_days is not None and "://" in db:
+        raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:
         if demo:
-            db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
-        new = check_file(db, create) and not demo
-        preparation = prepare_store(db, listening.host, admin_key)
-        run(db, listening, limits, imports, describe_settings(context), preparation, new)
+            db = context.params["db"] = stack.enter_context(_demo(context, db, listening["port"]))
+        check_directory(db, create)
+        run(db, listening, limits, imports, describe_settings(context), admin_key)
 
 
 def _check_demo(given: dict[str, Any]) -> None:
@@ -200,12 +184,12 @@ def _check_demo(given: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _demo(context: click.Context, db: str, listening: Any) -> Iterator[str]:
+def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
     """Visitors of the service, and the database that it uses: a temporary one if none was given."""
     from superarm.service.demo import visit_in_background
 
     given = context.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    url = f"http://127.0.0.1:{listening.port}"
+    url = f"http://127.0.0.1:{port}"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as an exception, so that the directory goes away
     with tempfile.TemporaryDirectory(prefix="superarm-demo-") as directory:
         click.echo(f"The console is at {url}/; Ctrl-C ends the demo.", err=True)

@@ -1,35 +1,30 @@
-"""Starting the service: which store, which address, structured logs and traces."""
+"""Starting the service: which store, which address, structured logs."""
 
 import asyncio
 import contextlib
+import errno
 import importlib
 import json
 import logging
 import os
+import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from starlette.routing import compile_path
-
-from superarm.core.errors import MissingExtra, SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import MAX_HEADER_BYTES, application
-from superarm.service.http.auth import Keyring, read_key
-from superarm.service.http.operations import OPERATIONS
+from superarm.service.http.auth import read_key
 from superarm.service.http.query import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage.base import AddressRefused, KeyRow, Store, StoreUnavailable
+from superarm.service.storage.base import KeyRow, Store
 from superarm.service.storage.sqlite import Sqlite
 
 log = logging.getLogger("superarm.server")
 
 LAST_ANSWERS_SECONDS = 0.5
 """How long a process that has failed goes on, so that requests are still answered, with 503."""
-
-UVICORN_DID_NOT_START = 3
-"""Uvicorn's exit code when an application failed at its start."""
-
 
 PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
@@ -49,27 +44,14 @@ def open_store(db: str, *, serving: bool = True, wait: bool = False) -> Store:
     return Sqlite(Path(db), lock=serving)
 
 
-def check_file(db: str, create: bool) -> bool:
-    """Whether a SQLite file does not exist yet. Its directory must, so that a mistyped path is noticed.
-
-    With ``create``, the directory is created.
-    """
-    path = Path(db)
-    if "://" in db or path.exists():
-        return False
-    if create:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    elif not path.parent.is_dir():
+def check_directory(db: str, create: bool) -> None:
+    """Refuse a SQLite file whose directory does not exist, so that a mistyped path is noticed, or ``create`` it."""
+    parent = Path(db).parent
+    if "://" not in db and create:
+        parent.mkdir(parents=True, exist_ok=True)
+    elif "://" not in db and not parent.is_dir():
         remedy = "give the path of your database, or --create for a new one"
-        raise SuperarmError(f"--db {db}: there is no directory {path.parent}; {remedy}")
-    return True
-
-
-def open_reader(db: str) -> Any:
-    """The store, for a command that may run beside a service."""
-    if "://" not in db and not Path(db).exists():
-        raise SuperarmError(f"--db {db}: there is no such file")
-    return open_store(db, serving=False)
+        raise SuperarmError(f"--db {db}: there is no directory {parent}; {remedy}")
 
 
 def _leave() -> None:
@@ -88,76 +70,60 @@ def import_components(modules: Sequence[str]) -> None:
             raise SuperarmError(f"--import {module}: {error}") from None
 
 
-class Listening(NamedTuple):
-    """Where the service listens, and with what certificate.
-
-    Parameters
-    ----------
-    host, port
-        The address.
-    forwarded_allow_ips
-        The proxies whose forwarded headers are believed, separated by commas; ``*`` for all.
-    ssl_certfile, ssl_keyfile, ssl_keyfile_password
-        The certificate and its private key; plain HTTP without them.
-    otel
-        Whether requests are traced by OpenTelemetry.
-    max_connections
-        The number of connections at the same time.
-    """
-
-    host: str
-    port: int
-    forwarded_allow_ips: str
-    ssl_certfile: str | None
-    ssl_keyfile: str | None
-    ssl_keyfile_password: str | None
-    otel: bool
-    max_connections: int
-
-
 def serve(
     db: str,
-    listening: Listening,
+    listening: dict[str, Any],
     limits: ServiceLimits,
-    imports: Sequence[str] = (),
-    configuration: dict[str, Any] | None = None,
-    preparation: "Preparation | None" = None,
-    new: bool = False,
+    imports: Sequence[str],
+    configuration: dict[str, Any],
+    admin_key: str | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
 
-    ``configuration`` is what the first line of the log says of the settings, and ``preparation`` what is still to be
-    done to the store. ``new`` says that the database did not exist before, which the second line says.
+    ``listening`` are options of uvicorn, ``configuration`` is what the first line of the log says of the settings.
     """
     import uvicorn
 
-    if listening.ssl_keyfile and not listening.ssl_certfile:
+    if listening["ssl_keyfile"] and not listening["ssl_certfile"]:
         raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
+    host, port = listening["host"], listening["port"]
+    key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
     import_components(imports)
-    configure_logging()
-    if configuration is not None:
+    new = "://" not in db and not Path(db).exists()
+    with _bind(host, port) as address:
+        store = open_store(db, wait=True)
+        configure_logging()
         log.info("configuration", extra={"fields": {"settings": configuration}})
-    if new:
-        log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
-    store = open_store(db, wait=True)
-    prepare = preparation.apply_once if preparation is not None else lambda store: None
-    app = application(store, limits, on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare)
-    config = uvicorn.Config(
-        trace_requests(app) if listening.otel else app,
-        **{name: value for name, value in listening._asdict().items() if name not in ("otel", "max_connections")},
-        limit_concurrency=listening.max_connections,
-        access_log=False,
-        log_config=None,
-        timeout_graceful_shutdown=30,
-        http="h11",  # whose limit on the size of headers can be set
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        ws="none",
-    )
-    with _explain_failure(listening):
+        if new:
+            log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
+        app = application(store, limits, _leave, PATIENCE_SECONDS, lambda store: prepare(store, host, key))
+        config = uvicorn.Config(
+            app,
+            **listening,
+            access_log=False,
+            log_config=None,
+            timeout_graceful_shutdown=30,
+            http="h11",  # whose limit on the size of headers can be set
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+            ws="none",
+        )
         server = _make_server(config, app.end_streams)
-        server.run()
-        if not server.started:
-            raise SystemExit(UVICORN_DID_NOT_START)
+        with contextlib.suppress(SystemExit):  # uvicorn's way to say that the start failed
+            server.run([address])
+    if not server.started:
+        why = app.service.failure or "its last log line says why"
+        raise SuperarmError(f"the service could not start: {why}")
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """What listens at an address."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise SuperarmError(f"--host {host}, --port {port}: {error.strerror}") from None
+        used = f"--port {port}: {host}:{port} is used by another process"
+        raise SuperarmError(f"{used}; stop it, or give another --port") from None
 
 
 def _make_server(config: Any, leave: Callable[[], None]) -> Any:
@@ -172,83 +138,15 @@ def _make_server(config: Any, leave: Callable[[], None]) -> Any:
     return Server(config)
 
 
-class _FirstError(logging.Handler):
-    """Remembers the first error that is logged: uvicorn logs why it ends, and then that it ends."""
-
-    said = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.ERROR:
-            self.said = self.said or record.getMessage()
-
-
-@contextlib.contextmanager
-def _explain_failure(listening: Listening) -> Iterator[None]:
-    """Say why the service could not start."""
-    first, logger = _FirstError(), logging.getLogger("uvicorn.error")
-    logger.addHandler(first)
-    try:
-        yield
-    except SystemExit as end:
-        if "address already in use" in first.said:
-            where = f"{listening.host}:{listening.port} is used by another process"
-            raise SuperarmError(f"--port {listening.port}: {where}; stop it, or give another --port") from None
-        if end.code == UVICORN_DID_NOT_START:
-            why = first.said.strip().rpartition("\n")[2] or "its last log line says why"
-            raise SuperarmError(f"the service could not start: {why}") from None
-        raise
-    finally:
-        logger.removeHandler(first)
-
-
-class Preparation(NamedTuple):
-    """What is done to a store before it is served to ``host``: the operator's ``key`` is added, if there is one."""
-
-    host: str
-    key: KeyRow | None
-
-    def apply_once(self, store: Store) -> None:
-        """As ``apply``; a key that is known already may be revoked by now."""
-        known = self.key is None or self.key.id in {row.id for row in store.key_rows()}
-        (self._replace(key=None) if known else self).apply(store)
-
-    def apply(self, store: Store) -> None:
-        """Add the key, and refuse to serve others than loopback without keys."""
-        if self.key is not None:
-            _ensure_key(store, self.key)
-        keyring = Keyring(store)
-        keyring.read()
-        if self.host not in ("127.0.0.1", "localhost", "::1") and not keyring.required:
-            raise SuperarmError(
-                f"--host {self.host}: without keys only loopback is served; run superarm keys create first"
-            )
-
-
-def prepare_store(db: str, host: str, admin_key: str | None) -> Preparation | None:
-    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the service that waits for it."""
-    key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
-    preparation = Preparation(host, key)
-    try:
-        store = open_store(db)  # also refuses a file that another process serves
-    except AddressRefused:
-        raise
-    except StoreUnavailable:
-        if "://" not in db:
-            raise
-        return preparation
-    try:
-        preparation.apply(store)
-    finally:
-        store.close()
-    return None
-
-
-def _ensure_key(store: Store, row: KeyRow) -> None:
-    known = next((known for known in store.key_rows() if known.id == row.id), None)
-    if known is None:
-        store.put_key(row)
-    elif known.digest != row.digest or known.revoked is not None:
-        raise SuperarmError(f"--admin-key: key {row.id} is revoked or another one; make a new one by superarm keys new")
+def prepare(store: Store, host: str, key: KeyRow | None) -> None:
+    """Add the operator's key, if there is one, and refuse to serve others than loopback without keys."""
+    known = {row.id: row for row in store.key_rows()}
+    if key is not None and key.id not in known:
+        store.put_key(key)
+    elif key is not None and (known[key.id].digest != key.digest or known[key.id].revoked is not None):
+        raise SuperarmError(f"--admin-key: key {key.id} is revoked or another one; make a new one by superarm keys new")
+    if host not in ("127.0.0.1", "localhost", "::1") and not known and key is None:
+        raise SuperarmError(f"--host {host}: without keys only loopback is served; run superarm keys create first")
 
 
 class _Json(logging.Formatter):
@@ -268,48 +166,3 @@ def configure_logging() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-
-
-_PATTERNS = [(operation.method, compile_path(operation.path)[0], operation.path) for operation in OPERATIONS]
-UNNAMED = "unknown_service"
-"""How OpenTelemetry begins the name of a service that no variable names."""
-
-
-def trace_requests(app: Any, provider: Any = None) -> Any:
-    """The application with a span around each request; ``provider`` replaces the one that exports by OTLP."""
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise MissingExtra(str(error.name), "otel") from None
-    if provider is None:
-        resource = Resource.create()
-        if str(resource.attributes.get("service.name", UNNAMED)).startswith(UNNAMED):
-            resource = resource.merge(Resource({"service.name": "superarm"}))
-        provider = TracerProvider(resource=resource)
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-
-    return OpenTelemetryMiddleware(
-        app, tracer_provider=provider, exclude_spans=["send", "receive"], default_span_details=name_span
-    )
-
-
-def name_span(scope: Any) -> tuple[str, dict[str, Any]]:
-    """The name of a request's span, and further attributes: the operation, without the names that its path holds.
-
-    A backend groups spans by their names, so that ids of decisions must not be in them.
-
-    >>> name_span({"type": "http", "method": "POST", "path": "/bandits/v1/decisions/visit-1/feedback"})
-    ('POST /v1/decisions/{id}/feedback', {'http.route': '/v1/decisions/{id}/feedback'})
-    >>> name_span({"type": "http", "method": "GET", "path": "/arm"})
-    ('GET', {})
-    """
-    method, path = str(scope.get("method", scope["type"])), str(scope.get("path", ""))
-    operation = path[max(0, path.find("/v1/")) :]
-    for known, pattern, template in _PATTERNS:
-        if known == method and pattern.match(operation):
-            return f"{method} {template}", {"http.route": template}
-    return method, {}

@@ -38,7 +38,7 @@ async def change(service: Service, who: Principal, form: Mapping[str, str]) -> s
     name, what = form.get("problem", ""), form.get("change", "")
     await service.coordinator.ownership.enter((who.tenant, name), creates=False)
     state = await service.coordinator.find(who.tenant, name)
-    call = Call(service.coordinator, who, {"name": name}, {}, None, service.limits.problems, service.rates)
+    call = Call(service, who, {"name": name})
     if what in ("retire", "restore"):
         arm = form.get("arm", "")
         if state.arms.number(arm) is None:

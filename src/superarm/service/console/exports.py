@@ -1,6 +1,5 @@
 """Tables of one problem as CSV, in parts."""
 
-import csv
 import io
 from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
@@ -14,28 +13,16 @@ from superarm.service.domain.lift import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http import views
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.storage.tables import write_csv
 
 CELLS_PER_PART = 20_000
 """A large table is made in parts of so many cells, and other requests are answered in between."""
-
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-
-
-def safe(text: str) -> str:
-    """A name in a cell: a spreadsheet must not take it for a formula.
-
-    >>> safe("=1+1"), safe("ad-1")
-    ("'=1+1", 'ad-1')
-    """
-    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def to_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """Rows as CSV; what is None is an empty cell."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(
-        [safe(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
-    )
+    write_csv(text, rows)
     return text.getvalue().encode()
 
 

@@ -1,7 +1,6 @@
 """What each page shows, as plain data for its template. No page asks a policy: looking changes no later decision."""
 
 import asyncio
-import time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,29 +11,24 @@ from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
 from superarm.service.console.address import PageView
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
-from superarm.service.domain.history import Stretch
 from superarm.service.domain.ledger import Key
-from superarm.service.domain.lift import difference, mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError, unknown
 from superarm.service.http import views
+from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
-from superarm.service.http.handlers import Call
-from superarm.service.http.searching import AuditEntry, DecisionPageReply, find_decisions, get_history, read_audit
+from superarm.service.http.handlers import Call, find_decisions, get_history
+from superarm.service.http.query import parse_query
 from superarm.service.http.service import Service
+from superarm.service.replies import AuditEntry, DecisionPageReply
 from superarm.service.runtime.coordinator import THREAD_SIZE
+from superarm.service.schemas import HistoryQuery, Query, SearchQuery
 from superarm.service.storage.base import StoreUnavailable
 
 PROBLEMS_PER_PAGE, DECISIONS_PER_PAGE, HISTORY_POINTS = 25, 50, 30
 MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
-MAX_CERTIFIED_ENTRIES = 20_000
-"""Of larger problems the page does not say whether the best slate is found: ``GET …/certificate`` does."""
-
-CERTIFICATE_SECONDS, WAIT_SECONDS = 30.0, 1.0
-"""How long an answer to that is shown before another is computed, and how long a page waits for one."""
-
 SEARCH_FIELDS = ("since", "until", "arm", "unit", "state", "group")
 Data = dict[str, Any]
 
@@ -48,7 +42,6 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service, self._coordinator = service, service.coordinator
-        self._certificates: dict[Key, tuple[float, asyncio.Task[Any]]] = {}
 
     async def home(self, who: Principal, query: bytes) -> Page:
         """One problem: that of the address, or the busiest."""
@@ -56,16 +49,15 @@ class Pages:
         key, names = await self._enter(who, view.problem)
         if not key[1]:
             return self.nothing_yet(who)
-        view = view._replace(problem=key[1], decision="" if is_public(who) else view.decision)
+        view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
         item = state.items.number(view.item) if view.item else None
         found = await self._find_decision(who.tenant, view) if view.decision else {}
-        certificate = await self._certify(key, state)
 
         def read(state: ProblemState) -> Data:
             state.flush()
             pending = self._coordinator.ledger.n_pending.get(key, 0)
-            return _problem_data(state, view, item, self._health(who, pending), certificate)
+            return _problem_data(state, view, item, self._health(pending))
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
@@ -83,7 +75,7 @@ class Pages:
             if state is not None and not self._coordinator.is_locked(key):
                 state.flush()
             pending = self._coordinator.ledger.n_pending.get(key, 0)
-            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending, is_public(who))))
+            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending)))
         last = (len(names) - 1) // PROBLEMS_PER_PAGE
         shown = {"rows": rows, "total": len(names), "page": here, "last": last}
         return ("problems.html", self._frame(who, "", names) | shown)
@@ -98,10 +90,9 @@ class Pages:
             starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
 
         def read(state: ProblemState) -> Data:
-            state.flush()
             last = len(state.versions)
             shown = range(last, max(0, last - MAX_SHOWN_VERSIONS), -1)
-            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last, "words": state.words}
+            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last}
 
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
@@ -116,7 +107,7 @@ class Pages:
             raise unknown(state.words.one("arm"), name[:100])
         times = address.time_range(asked.get("since", ""), asked.get("until", ""))
         wanted = {"arm": name, "points": str(HISTORY_POINTS), **times.query}
-        _, found = await get_history(self._call(who, key[1], wanted))
+        _, found = await get_history(self._call(who, key[1], wanted, HistoryQuery))
         shares, means = list[charts.Point](), list[charts.Point]()
         for one in found.intervals:
             shares.append(charts.Point(one.until, one.shown / one.decisions if one.decisions else None))
@@ -133,8 +124,8 @@ class Pages:
         try:
             reply = await self.search(who, key[1], asked, DECISIONS_PER_PAGE)
             found, cursor = reply.decisions, reply.cursor
-        except RequestError as error:
-            wrong = error.message
+        except (RequestError, msgspec.ValidationError) as error:
+            wrong = str(error)
         given = {field: asked[field] for field in SEARCH_FIELDS if asked.get(field)}
         shown: Data = {"asked": asked, "rows": found, "wrong": wrong, "cursor": cursor, "words": state.words}
         shown |= {"query": urlencode({"problem": key[1], **given}), "later": "cursor" in asked}
@@ -144,7 +135,7 @@ class Pages:
         """A page of decisions, as ``GET …/decisions`` finds them."""
         given = {field: asked[field] for field in (*SEARCH_FIELDS[2:], "cursor") if asked.get(field)}
         times = address.time_range(asked.get("since", ""), asked.get("until", ""))
-        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}))
+        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}, SearchQuery))
 
     def nothing_yet(self, who: Principal) -> Page:
         """A service without problems."""
@@ -177,24 +168,13 @@ class Pages:
 
     def _frame(self, who: Principal, chosen: str, names: list[str], view: PageView | None = None) -> Data:
         """What every page has around its own data."""
-        rights = {"public": is_public(who), "keyed": bool(who.key), "admin": may_change(who)}
+        rights = {"keyed": bool(who.key), "admin": may_change(who)}
         return {"problem": chosen, "names": names, "view": view or PageView(chosen), **rights}
 
-    def _health(self, who: Principal, pending: int) -> verdicts.Health:
+    def _health(self, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
-        wrong = (condition.public_reason if is_public(who) else condition.reason) or writer.overload() or ""
+        wrong = condition.reason or writer.overload() or ""
         return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
-
-    async def _certify(self, key: Key, state: ProblemState) -> Any:
-        """Whether the best slate is found: computed in the background; None while there is no answer."""
-        if state.problem.n_entries > MAX_CERTIFIED_ENTRIES:
-            return None
-        made, task = self._certificates.get(key, (0.0, None))
-        if task is None or (task.done() and time.monotonic() - made > CERTIFICATE_SECONDS):
-            task = asyncio.create_task(self._coordinator.certifier.certify(*key, None, 0.05))
-            self._certificates[key] = (time.monotonic(), task)
-        await asyncio.wait([task], timeout=WAIT_SECONDS)
-        return task.result() if task.done() and task.exception() is None else None
 
     async def _find_decision(self, tenant: str, view: PageView) -> Data:
         try:
@@ -211,14 +191,8 @@ class Pages:
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
 
-    def _call(self, who: Principal, name: str, query: dict[str, str]) -> Call:
-        service = self._service
-        return Call(service.coordinator, who, {"name": name}, query, None, service.limits.problems, service.rates)
-
-
-def is_public(who: Principal) -> bool:
-    """Whether somebody looks without a key at a page that is open to everybody."""
-    return "public" in who.scopes
+    def _call(self, who: Principal, name: str, query: dict[str, str], kind: type[Query]) -> Call:
+        return Call(self._service, who, {"name": name}, parse_query(query, kind))
 
 
 def may_change(who: Principal) -> bool:
@@ -226,9 +200,7 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(
-    state: ProblemState, view: PageView, item: int | None, health: verdicts.Health, certificate: Any
-) -> Data:
+def _problem_data(state: ProblemState, view: PageView, item: int | None, health: verdicts.Health) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
     points = charts.reward_points(history, state.weighty_items, item, view.times)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
@@ -243,7 +215,7 @@ def _problem_data(
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "few": finished < verdicts.FEW}
     return {
-        "tiles": verdicts.list_tiles(state, item, health, certificate),
+        "tiles": verdicts.list_tiles(state, item, health),
         "faults": verdicts.find_faults(state, health.pending),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
@@ -263,8 +235,8 @@ def _control_slate(state: ProblemState) -> str:
     return "the baseline that its request names; a request without one is refused"
 
 
-def _problem_row(state: ProblemState, pending: int, public: bool) -> Data:
-    now, faults = state.history.earned(state.weighty_items), [] if public else verdicts.find_faults(state, pending)
+def _problem_row(state: ProblemState, pending: int) -> Data:
+    now, faults = state.history.earned(state.weighty_items), verdicts.find_faults(state, pending)
     finished = state.history.complete + state.history.expired
     row = {"decisions": state.decisions, "pending": pending, "n_arms": state.problem.n_arms}
     return row | {
@@ -274,7 +246,7 @@ def _problem_row(state: ProblemState, pending: int, public: bool) -> Data:
         "reward": None if now is None else now.realised,
         "learning": verdicts.judge_learning(state),
         "fault": next((one for one in faults if one.harms), faults[0] if faults else None),
-        "feedback": "–" if public else "good" if finished >= verdicts.FEW else "too early",
+        "feedback": "good" if finished >= verdicts.FEW else "too early",
     }
 
 
@@ -288,14 +260,9 @@ def _arm_data(state: ProblemState, arm: int) -> Data:
 
 
 def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
-    rewards, needed = state.history.versions, state.weighty_items
-    now, mine = (rewards.get(n, Stretch()).policy for n in (len(state.versions), version))
-    current = version == len(state.versions)
     before = state.versions[version - 2] if version > 1 else None
     said = ["created"] if before is None else list_changes(before, state.versions[version - 1]) or ["nothing"]
-    reward, gap = mean_interval(mine, needed), None if current else difference(now, mine, needed)
-    about = {"version": version, "current": current, "start": start, "said": said}
-    return about | {"finished": mine.count, "reward": reward, "gap": gap}
+    return {"version": version, "current": version == len(state.versions), "start": start, "said": said}
 
 
 def list_changes(before: Any, after: Any) -> list[str]:

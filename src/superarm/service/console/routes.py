@@ -15,9 +15,9 @@ from starlette.routing import Route
 from superarm.pages import render_page
 from superarm.service.console import address, exports, verdicts
 from superarm.service.console.changes import change, require_own_page
-from superarm.service.console.pages import Page, Pages, is_public
+from superarm.service.console.pages import Page, Pages
 from superarm.service.errors import RequestError, unknown
-from superarm.service.http.auth import Principal, RateLimits, permit
+from superarm.service.http.auth import Principal, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
 from superarm.service.http.service import Service
 
@@ -36,9 +36,6 @@ MAX_EXPORTED_DECISIONS, MAX_EXPORTED_PAGES = 1_000, 100
 """How many decisions one file has, and how many pages of the search are read to find them."""
 
 STREAM_SECONDS, QUIET_SECONDS = 300.0, 15.0
-PUBLIC_PER_SECOND = 5.0
-"""How many pages and streams an address without a key gets per second where the console is public."""
-
 RELOAD_SECONDS = 5
 """A page that waits for something is loaded anew so often."""
 
@@ -62,7 +59,6 @@ class Console:
 
     def __init__(self, service: Service, api: dict[str, Any]) -> None:
         self._service, self._pages, self._api = service, Pages(service), api
-        self._public_rates = RateLimits(PUBLIC_PER_SECOND)
         self._path = f"Path={service.limits.root_path}/"
 
     def routes(self) -> list[Route]:
@@ -87,12 +83,7 @@ class Console:
     def _who(self, request: Request) -> Principal:
         """The principal behind the cookie; the cookie is good for these routes alone."""
         headers, client = dict(request.scope["headers"]), client_of(request.scope)
-        key, tenant = request.cookies.get(COOKIE, ""), self._service.limits.public_console
-        if tenant and not key:
-            self._service.require_started()
-            self._public_rates.take(client)
-            return Principal("", tenant, frozenset(("public",)))
-        who = authenticate(self._service, headers, client, key)
+        who = authenticate(self._service, headers, client, request.cookies.get(COOKIE, ""))
         permit(who, "read")
         return who
 
@@ -100,12 +91,10 @@ class Console:
         """A route for those who may look, and the reason for the others."""
 
         async def run(request: Request) -> Response:
-            who = None
             try:
-                who = self._who(request)
-                return await answer(who, request)
+                return await answer(self._who(request), request)
             except Exception as error:
-                return _refuse(as_request_error(error), who, COOKIE in request.cookies)
+                return _refuse(as_request_error(error), COOKIE in request.cookies)
 
         return run
 
@@ -174,7 +163,7 @@ class Console:
             headers, client = dict(request.scope["headers"]), client_of(request.scope)
             permit(authenticate(self._service, headers, client, key), "read")
         except RequestError as error:
-            return _refuse(error, None, keyed=True)
+            return _refuse(error, keyed=True)
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         return self._remember(f"{COOKIE}={key}", "; Secure" if request.url.scheme == "https" else "")
 
@@ -198,7 +187,7 @@ def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
     return show
 
 
-def _refuse(error: RequestError, who: Principal | None, keyed: bool) -> Response:
+def _refuse(error: RequestError, keyed: bool) -> Response:
     """Why a page cannot be shown, and a way back; or the request for a key."""
     if error.status not in (401, 403):
         said = {"kind": "refused", "message": error.message, "again": error.status == 503}
@@ -206,12 +195,10 @@ def _refuse(error: RequestError, who: Principal | None, keyed: bool) -> Response
     words = (
         error.message if error.status == 403 else "This key is not valid; it may have been revoked." if keyed else ""
     )
-    if who is not None and is_public(who):
-        words = "This page is not public: it needs a key."
     return _render("notice.html", {"kind": "login", "message": words}, error.status)
 
 
 def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:
-    frame = {"names": [], "problem": "", "public": False, "keyed": False, "admin": False, "again": False}
+    frame = {"names": [], "problem": "", "keyed": False, "admin": False, "again": False}
     text = render_page(__package__, template, frame | {"reload": RELOAD_SECONDS} | data, FILTERS)
     return Response(text, status, SECURITY_HEADERS, "text/html")

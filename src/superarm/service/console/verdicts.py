@@ -9,21 +9,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.core.table import format_number
-from superarm.offline import Convergence
 from superarm.service.domain.history import History
 from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
-from superarm.service.http.views import needed_decisions
 
 FEW = 20
 """Below so many finished decisions nothing is concluded."""
 
 NOTED_SHARE, ALARMING_SHARE = 0.1, 0.5
 """Shares of decisions from which on something is worth a remark, and from which on it harms what is learnt."""
-
-NEAR_SHARE, MAX_EXPECTED = 0.2, 10_000_000
-"""A slate further below the best than this is not called near; and more decisions than this are not promised."""
 
 
 NEARLY_ZERO = 5e-5
@@ -72,10 +67,10 @@ def plus_minus(mean: MeanInterval) -> str:
     return f" ± {number(mean.reach, 2)}" if math.isfinite(mean.reach) else ""
 
 
-def list_tiles(state: ProblemState, item: int | None, health: Health, certificate: Any) -> list[Tile]:
+def list_tiles(state: ProblemState, item: int | None, health: Health) -> list[Tile]:
     """The answers about a problem, or about one of its items."""
     found = [tell_earnings(state, item), compare(state, item), judge_learning(state, item), judge_guard(state)]
-    found += [judge_convergence(state, certificate) if item is None else None, judge_health(state, health)]
+    found.append(judge_health(state, health))
     return [tile for tile in found if tile is not None]
 
 
@@ -164,22 +159,6 @@ def judge_guard(state: ProblemState) -> Tile | None:
     if state.guarded or not guard.holds:
         return Tile("guard", "Fallback", f"the control slate is shown until {kept} is sure", "bad", facts)
     return Tile("guard", "Yes", f"{kept} is sure", "good", facts)
-
-
-def judge_convergence(state: ProblemState, found: Convergence | str | None) -> Tile | None:
-    """Whether the slate that is best by the means is nearly the best; None if nothing can be said."""
-    if found is None or isinstance(found, str) or found.value <= 0.0:
-        return None
-    words, share = state.words, found.shortfall / found.value
-    facts = {"names": [state.arms.all[j] for j in found.slate]}
-    if share <= NEAR_SHARE:
-        near = f"{100.0 * share:.2g} %"
-        line = f"this {words.one('slate')} is within {near} of the best, sure to {100.0 * (1.0 - found.delta):.3g} %"
-        return Tile("best", f"Within {near}", line, "good" if found.certified else "open", facts)
-    more, _ = needed_decisions(state, found)
-    if more is None or more > MAX_EXPECTED:
-        return None
-    return Tile("best", "Not yet", f"about {int(float(f'{more:.2g}')):,} more {words.many('decision')}", facts=facts)
 
 
 def judge_health(state: ProblemState, health: Health) -> Tile:

@@ -5,7 +5,7 @@ written down by arm names.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
@@ -140,70 +140,18 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 
 
-class ParameterInfo(Struct, frozen=True, omit_defaults=True):
-    """A parameter of a component.
+def list_parameters(known: Mapping[str, Callable[..., Any]]) -> dict[str, dict[str, float | None]]:
+    """The parameters of components, with their defaults; None for one that has to be given.
 
-    Parameters
-    ----------
-    name
-        Its name.
-    default
-        Its default; a parameter without one has to be given.
+    >>> list_parameters({"clipped_linear": ClippedLinear})
+    {'clipped_linear': {'slope': None, 'shift': 0.0}}
     """
-
-    name: str
-    default: float | None = None
-
-
-class ComponentInfo(Struct, frozen=True):
-    """A component that can be named.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    summary
-        What it is, in a line.
-    description
-        What it is, at length.
-    parameters
-        Its parameters.
-    """
-
-    name: str
-    summary: str
-    description: str
-    parameters: list[ParameterInfo]
-
-
-def list_policies() -> list[ComponentInfo]:
-    """All policies that can be named."""
-    return [_describe(name, entry.make) for name, entry in POLICIES.items()]
-
-
-def list_rewards() -> list[ComponentInfo]:
-    """All rewards that can be named."""
-    return [_describe(name, make) for name, make in REWARDS.items()]
-
-
-def list_actions(specs: Iterable[Any]) -> list[ComponentInfo]:
-    """Action sets, by the types that describe them."""
-    found = []
-    for spec in specs:
-        fields = spec.__annotations__["parameters"].__struct_fields__
-        said = inspect.cleandoc(spec.__doc__ or "")
-        needed = [ParameterInfo(name) for name in fields]
-        found.append(ComponentInfo(str(spec.__struct_config__.tag), said.splitlines()[0], said, needed))
-    return found
-
-
-def _describe(name: str, make: Callable[..., Any]) -> ComponentInfo:
-    said = inspect.cleandoc(make.__doc__ or name)
-    parameters = []
-    for parameter, one in parameters_of(make).items():
-        default = None if one.default is inspect.Parameter.empty else float(one.default)
-        parameters.append(ParameterInfo(parameter, default))
-    return ComponentInfo(name, said.splitlines()[0], said, parameters)
+    found = {name: parameters_of(make).items() for name, make in known.items()}
+    empty = inspect.Parameter.empty
+    return {
+        name: {parameter: None if one.default is empty else float(one.default) for parameter, one in parameters}
+        for name, parameters in found.items()
+    }
 
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -288,7 +236,7 @@ class PartitionSpec(ActionSpec, frozen=True, tag="partition"):
 
     def build(self, arms: Names) -> Actions:
         limits: Mapping[Any, int] = self.parameters.limits
-        return PartitionMatroid(_each(self.parameters.groups, arms, "groups"), limits)
+        return PartitionMatroid(each_arm(self.parameters.groups, arms.all, "groups"), limits)
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True):
@@ -369,7 +317,7 @@ class KnapsackSpec(ActionSpec, frozen=True, tag="knapsack"):
     parameters: KnapsackParameters
 
     def build(self, arms: Names) -> Actions:
-        return Knapsack(_each(self.parameters.costs, arms, "costs"), self.parameters.budget)
+        return Knapsack(each_arm(self.parameters.costs, arms.all, "costs"), self.parameters.budget)
 
 
 class EdgesParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -390,7 +338,7 @@ class ForestsSpec(ActionSpec, frozen=True, tag="forests"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         return GraphicMatroid(len(nodes), ends)
 
 
@@ -400,7 +348,7 @@ class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         return SpanningTrees(len(nodes), ends)
 
 
@@ -410,7 +358,7 @@ class MatchingSpec(ActionSpec, frozen=True, tag="matching"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        pairs = _each(self.parameters.edges, arms, "edges")
+        pairs = each_arm(self.parameters.edges, arms.all, "edges")
         left, right = ({name: n for n, name in enumerate(dict.fromkeys(p[side] for p in pairs))} for side in (0, 1))
         return Matching(len(left), len(right), [(left[a], right[b]) for a, b in pairs])
 
@@ -439,7 +387,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
     parameters: PathsParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(_each(self.parameters.edges, arms, "edges"))
+        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
         for name in (self.parameters.source, self.parameters.target):
             if name not in nodes:
                 raise InvalidArgument("actions.parameters", f"no edge touches node {name!r}", "name a node of an edge")
@@ -478,15 +426,21 @@ def to_actions(spec: ActionSpec, arms: Names) -> Actions:
     return actions
 
 
-def _each(values: dict[str, Any], arms: Names, what: str) -> list[Any]:
+def each_arm(values: Mapping[str, Any], arms: Sequence[str], what: str) -> list[Any]:
     """The values in the order of the arms, one for each of them."""
-    unknown = next((name for name in values if arms.number(name) is None), None)
-    if unknown is not None:
-        raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
-    missing = next((name for name in arms.all if name not in values), None)
+    check_arms(values, arms, what)
+    missing = next((name for name in arms if name not in values), None)
     if missing is not None:
         raise InvalidArgument(what, f"nothing for arm {missing!r}", "give one for every arm")
-    return [values[name] for name in arms.all]
+    return [values[name] for name in arms]
+
+
+def check_arms(values: Iterable[str], arms: Sequence[str], what: str) -> None:
+    """Refuse names that are no arms."""
+    known = set(arms)
+    unknown = next((name for name in values if name not in known), None)
+    if unknown is not None:
+        raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
 
 
 def _graph(edges: Iterable[tuple[str, str]]) -> tuple[dict[str, int], list[tuple[int, int]]]:

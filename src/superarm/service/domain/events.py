@@ -114,8 +114,7 @@ class Deleted(Event, frozen=True):
 class ErasureRequested(Event, frozen=True, tag="erasure"):
     """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which.
 
-    ``archives`` are the files of the archive that they were in, each with the file that has the others of it in its
-    place; none if they were in the log.
+    ``archives`` is what earlier versions noted of decisions that were not in the log any more.
     """
 
     n: int
@@ -125,7 +124,7 @@ class ErasureRequested(Event, frozen=True, tag="erasure"):
 
 
 class Compacted(Event, frozen=True):
-    """``n`` decisions of a problem were removed from the log, most of them to the file ``archive``."""
+    """``n`` decisions of a problem were removed from the log, by earlier versions to the file ``archive``."""
 
     n: int
     archive: str = ""

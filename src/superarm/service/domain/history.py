@@ -27,9 +27,6 @@ MAX_KEPT_ITEMS = 200
 MAX_EACH_ITEMS = 20
 """Of problems with more items, it is not kept what each of them contributed to decisions about all items."""
 
-MAX_KEPT_VERSIONS = 100
-"""The rewards of so many versions of the settings are kept, the newest."""
-
 MAX_UNFLUSHED_REWARDS = 256
 MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
@@ -76,9 +73,6 @@ class History(Struct):
 
     ``decisions`` is how many were made and not erased; -1 in snapshots of earlier versions, which did not count them.
 
-    ``versions`` has the rewards by the version of the settings under which a decision was made; those that finished
-    before a state of an earlier release was saved are not in it.
-
     Repeated and conflicting feedback changes nothing and is not in the log: it is counted by the worker that got it.
     """
 
@@ -97,7 +91,6 @@ class History(Struct):
     filled: int = 0
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
-    versions: dict[int, Stretch] = field(default_factory=dict)
     decisions: int = -1
 
     def count_decision(self, asked: Asked, share: float, sign: int = 1) -> None:
@@ -175,11 +168,10 @@ class History(Struct):
             self.unvalued -= 1
         elif asked.items is None:
             (value,), each = rewards_of([before], problem)
-            for stretch in self.places_of(before):
-                moments = stretch.side(before)
-                if moments.n:  # otherwise it finished before rewards were kept by version
-                    moments.add(value, -1)
-                    moments.add_each(each[0], -1)
+            moments = self.place_of(before).side(before)
+            if moments.n:  # otherwise it finished under a release that kept no rewards
+                moments.add(value, -1)
+                moments.add_each(each[0], -1)
             self.lift.take_back(asked, value, each[0])
 
     def flush(self, problem: Any, estimates: Estimates | None = None) -> None:
@@ -190,12 +182,12 @@ class History(Struct):
         values, each = rewards_of(waiting, problem)
         claims = None if estimates is None or not waiting else claims_of(waiting, problem, estimates)
         for n, record in enumerate(waiting):
-            for stretch in self.places_of(record):
-                moments = stretch.side(record)
-                moments.add(values[n])
-                moments.add_each(each[n])
-                if claims is not None and moments is stretch.policy:
-                    stretch.gap.add(values[n] - claims[n])
+            stretch = self.place_of(record)
+            moments = stretch.side(record)
+            moments.add(values[n])
+            moments.add_each(each[n])
+            if claims is not None and moments is stretch.policy:
+                stretch.gap.add(values[n] - claims[n])
             self.lift.add(record.asked, values[n], problem, each[n])
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Estimates | None) -> None:
@@ -215,11 +207,11 @@ class History(Struct):
                 for n, value in zip(here, (worth - values_each(problem, claimed, sizes, weight)).tolist(), strict=True):
                     gaps[n][item] = value
         for record, found, gap in zip(records, values, gaps, strict=True):
-            for stretch in self.places_of(record):
-                moments = stretch.side(record)
-                moments.add_items(found)
-                if gap and moments is stretch.policy:
-                    stretch.gap.add_items(gap)
+            stretch = self.place_of(record)
+            moments = stretch.side(record)
+            moments.add_items(found)
+            if gap and moments is stretch.policy:
+                stretch.gap.add_items(gap)
             if len(found) == 1:
                 self.lift.add_item(record.asked, *next(iter(found.items())), problem)
             else:
@@ -240,19 +232,13 @@ class History(Struct):
         known = policy.count == gap.count  # otherwise some finished under a release that did not keep it
         return Earned(realised, mean_interval(gap, needed if item is None else frozenset()) if known else None)
 
-    def places_of(self, record: DecisionRecord) -> tuple[Stretch, Stretch]:
-        """Where a decision counts: in its stretch, and in its version."""
+    def place_of(self, record: DecisionRecord) -> Stretch:
+        """The stretch that a decision counts in."""
         while (place := record.asked.t // self.length) >= MAX_STRETCHES:
             self._halve()
         while len(self.stretches) <= place:
             self.stretches.append(Stretch())
-        version = record.asked.version
-        of_version = self.versions.get(version)
-        if of_version is None:
-            if len(self.versions) >= MAX_KEPT_VERSIONS:
-                del self.versions[min(self.versions)]
-            of_version = self.versions[version] = Stretch()
-        return self.stretches[place], of_version
+        return self.stretches[place]
 
     def _halve(self) -> None:
         if len(self.stretches) % 2:

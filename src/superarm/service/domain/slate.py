@@ -32,7 +32,7 @@ from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.streams import uniform
 from superarm.offline.inclusion import explored_inclusion
-from superarm.policies import EpsilonGreedy, Policy, Uniform
+from superarm.policies import EpsilonGreedy, Uniform
 from superarm.service.domain.events import Restriction
 from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
@@ -177,29 +177,6 @@ def _count_inclusion(
             if arm in held:
                 held[arm] += 1
     return tuple(n / (draws + 1) for n in held.values()) if draws else None
-
-
-class TargetPolicy(NamedTuple):
-    """Another policy, and how many of its slates are drawn for each decision."""
-
-    policy: Policy
-    draws: int
-
-
-def inclusion_by(
-    learner: ProblemState, target: TargetPolicy, id: str, request: SlateRequest, action: tuple[int, ...]
-) -> tuple[float, ...]:
-    """The share of the slates of another policy, in the state of a decision, that hold each arm of ``action``."""
-    playable, actions = playable_arms(learner, request), actions_of(learner, request)
-    held = dict.fromkeys(action, 0)
-    for n in range(target.draws):
-        key = learner.key("target", f"{id}/{n}")
-        batch = learner.choose(key, playable, request.pinned, actions, policy=target.policy)
-        rest = [j for j in batch if j not in request.pinned]
-        for arm in (*request.pinned, *rest[: (request.k or learner.k) - len(request.pinned)]):
-            if arm in held:
-                held[arm] += 1
-    return tuple(n / target.draws for n in held.values())
 
 
 def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:

@@ -1,6 +1,6 @@
 """The description of a problem, as its owner sends it, and the library's problem, context and policy made from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +18,17 @@ from superarm.core.problem import Problem
 from superarm.core.support import Sparse
 from superarm.policies import Policy
 from superarm.rewards import Reward
-from superarm.service.domain.components import REWARDS, AnyActionSpec, Name, build, find, find_policy, to_actions
+from superarm.service.domain.components import (
+    REWARDS,
+    AnyActionSpec,
+    Name,
+    build,
+    check_arms,
+    each_arm,
+    find,
+    find_policy,
+    to_actions,
+)
 
 MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000
 MAX_CONTEXT_NUMBERS = 20_000_000
@@ -194,7 +204,7 @@ def to_context(spec: ContextSpec, arms: list[str]) -> Context:
     """
     try:
         declared = None if spec.arm_features is None else spec.arm_features.build()
-        rows = None if spec.arms is None else rows_of_arms(spec.arms, arms)
+        rows = None if spec.arms is None else each_arm(spec.arms, arms, "arms")
         features = spec.features.build()
         context = Context(features, rows, spec.model.build(), spec.interactions, spec.pairs, declared)
     except InvalidArgument as error:
@@ -203,18 +213,6 @@ def to_context(spec: ContextSpec, arms: list[str]) -> Context:
         wrong = f"{features.standardised[0]!r} is standardised by the values that were given"
         raise InvalidArgument("context.stored", wrong, "give the feature a range, or store contexts as given")
     return context
-
-
-def rows_of_arms(given: Mapping[str, Any], arms: list[str]) -> list[Any]:
-    """The features of arms, in their order; each arm needs some, and no others have any."""
-    missing = next((arm for arm in arms if arm not in given), None)
-    if missing is not None:
-        raise InvalidArgument("arms", f"{missing!r} has no features", "give those of every arm")
-    known = set(arms)
-    unknown = next((arm for arm in given if arm not in known), None)
-    if unknown is not None:
-        raise InvalidArgument("arms", f"unknown arm {unknown!r}", "name arms of the problem")
-    return [given[arm] for arm in arms]
 
 
 def check_context(problem: Problem) -> None:
@@ -290,7 +288,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name
-        The name of the policy; ``GET /v1/policies`` lists them.
+        The name of the policy; ``GET /v1/components`` lists them.
     parameters
         Its parameters by name; those that are left out have their defaults.
     window
@@ -311,7 +309,7 @@ class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     Parameters
     ----------
     name
-        The name of the reward; ``GET /v1/rewards`` lists them.
+        The name of the reward; ``GET /v1/components`` lists them.
     parameters
         Its parameters by name; those that are left out have their defaults.
     """
@@ -514,9 +512,7 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
     >>> to_support(arms, items, {"a": ["z", "x"], "b": ["y"]}).items
     array([0, 2, 1])
     """
-    unknown = next((arm for arm in support if arms.number(arm) is None), None)
-    if unknown is not None:
-        raise InvalidArgument("support", f"unknown arm {unknown!r}", "name arms of the problem")
+    check_arms(support, arms.all, "support")
     rows = []
     for arm in arms.all:
         try:

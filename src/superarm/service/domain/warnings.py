@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from superarm.service.domain.history import Earned
 from superarm.service.domain.problem import ProblemState
 
 MANY_DECISIONS = 20
@@ -67,15 +68,22 @@ def _from_estimates(learner: ProblemState) -> list[str]:
             f"no {words.one('outcome')} was ever told: {learner.history.filled} {words.many('decision')} counted as "
             "at_window_end when their windows ended; look whether feedback arrives"
         )
-    earned = learner.history.earned(learner.weighty_items)
-    if earned is not None and earned.gap is not None:
-        value, reach = earned.gap
-        estimated = earned.realised.value - value
-        if abs(value) > max(reach, LARGE_SHARE * abs(estimated)):
-            found.append(
-                f"{words.many('slate')} earn {'more' if value > 0.0 else 'less'} than the estimates say: "
-                f"{earned.realised.value:.3g} instead of {estimated:.3g} per {words.one('decision')}; "
-                f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: "
-                "compare with a control share before you rely on estimates"
-            )
+    if (said := warn_of_gap(learner, learner.history.earned(learner.weighty_items))) is not None:
+        found.append(said)
     return found
+
+
+def warn_of_gap(learner: ProblemState, earned: Earned | None) -> str | None:
+    """Where realised and estimated rewards part, and what to do about it; None where they agree."""
+    if earned is None or earned.gap is None:
+        return None
+    words, (value, reach) = learner.words, earned.gap
+    estimated = earned.realised.value - value
+    if abs(value) <= max(reach, LARGE_SHARE * abs(estimated)):
+        return None
+    return (
+        f"{words.many('slate')} earn {'more' if value > 0.0 else 'less'} than the estimates say: "
+        f"{earned.realised.value:.3g} instead of {estimated:.3g} per {words.one('decision')}; "
+        f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: "
+        "compare with a control share before you rely on estimates"
+    )

@@ -1,6 +1,6 @@
 """The HTTP interface: a table of operations, their handlers, keys, rate limits, metrics and the OpenAPI document.
 
-operations: the table · endpoint: from a request to a reply · handlers, searching, explanations: what operations do ·
+operations: the table · endpoint: from a request to a reply · handlers, explanations, audit: what operations do ·
 views: state as replies · query: the parts of a request · auth: keys and signed ids · beacon: feedback of browsers ·
 metrics · openapi · service: what all of them share
 """

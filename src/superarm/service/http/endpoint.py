@@ -4,8 +4,9 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -16,7 +17,7 @@ from superarm.service.http.handlers import Call, check_problem
 from superarm.service.http.operations import Operation
 from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
-from superarm.service.replies import ErrorBody, ErrorReply
+from superarm.service.replies import refusal
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
@@ -51,7 +52,7 @@ class Endpoint:
         tenant = ""
         try:
             headers = dict(scope["headers"])
-            who = authenticate(self._service, headers, client_of(scope))
+            who = await self._who(scope, headers, receive)
             tenant = who.tenant
             reply = await self._reply(who, scope, headers, receive)
         except Exception as error:
@@ -59,10 +60,15 @@ class Endpoint:
         await send_reply(send, reply)
         self._service.metrics.observe(tenant, self._operation, reply.status, time.perf_counter() - started)
 
+    async def _who(self, scope: Any, headers: Headers, receive: Any) -> Principal:
+        return authenticate(self._service, headers, client_of(scope))
+
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
-        query = parse_query(scope["query_string"], operation.query) if scope["query_string"] else {}
+        query = parse_query(
+            dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
+        )
         path = path_of(scope)
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
@@ -71,7 +77,7 @@ class Endpoint:
             require_json(headers)
         if self._decoder is not None:
             body = await decode_body(self._decoder, body)
-        call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
+        call = Call(service, who, path, query, body)
         await check_problem(call)
         status, answer = await operation.handler(call)
         return (
@@ -103,11 +109,11 @@ class Page:
         self._read, self._media = read, media
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await send_reply(send, await reply_or_error(self._reply(dict(scope["headers"]), client_of(scope))))
-
-    async def _reply(self, headers: Headers, client: str) -> Reply:
-        status, body = self._read(headers, client)
-        return Reply(status, body, self._media)
+        try:
+            reply = Reply(*self._read(dict(scope["headers"]), client_of(scope)), self._media)
+        except Exception as error:
+            reply = error_reply(as_request_error(error))
+        await send_reply(send, reply)
 
 
 def client_of(scope: Any) -> str:
@@ -187,14 +193,6 @@ def require_json(headers: Headers) -> None:
         raise RequestError(415, "media_type", "send Content-Type: application/json (curl: use --json)")
 
 
-async def reply_or_error(reply: Awaitable[Reply]) -> Reply:
-    """The awaited reply, or the reply that reports the exception it raised."""
-    try:
-        return await reply
-    except Exception as error:
-        return error_reply(as_request_error(error))
-
-
 def as_request_error(error: Exception) -> RequestError:
     """What the caller is told; only what nobody foresaw is logged with a traceback."""
     if isinstance(error, RequestError):
@@ -220,8 +218,7 @@ def error_reply(error: RequestError) -> Reply:
         headers.append((b"www-authenticate", b"Bearer"))
     if error.status in (408, 413):
         headers.append((b"connection", b"close"))  # the rest of the body is not read
-    body = msgspec.json.encode(ErrorReply(ErrorBody(error.code, error.message)))
-    return Reply(error.status, body, headers=tuple(headers))
+    return Reply(error.status, msgspec.json.encode(refusal(error.code, error.message)), headers=tuple(headers))
 
 
 async def send_reply(send: Any, reply: Reply) -> None:

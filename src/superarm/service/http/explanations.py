@@ -1,10 +1,7 @@
 """Why the slate of a decision was chosen, by the explanation of the library: the request, and the reply."""
 
-import asyncio
-from typing import Any
-
 import numpy as np
-from msgspec import Raw, Struct, json
+from msgspec import Struct
 
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
@@ -81,12 +78,6 @@ async def explain(coordinator: Coordinator, key: Key, most: int) -> Explanation:
     return await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
 
 
-async def explain_in_reply(coordinator: Coordinator, key: Key, most: int) -> ExplanationReply:
-    """The same, as a reply."""
-    problem = (await coordinator.record(key)).asked.problem
-    return await asyncio.to_thread(to_reply, problem, await explain(coordinator, key, most))
-
-
 def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
     """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
     asked, held = record.asked, pending_arms(record)
@@ -104,16 +95,9 @@ def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Ex
 
 def to_reply(problem: str, found: Explanation) -> ExplanationReply:
     """The reply that explains a decision."""
-    arms: Any = [  # encoded one by one, so that others have a turn in between
-        ExplainedArmReply(
-            arm.name,
-            arm.estimate.tolist(),
-            arm.optimistic.tolist(),
-            arm.gain,
-            arm.estimated_gain,
-            [FeatureEffect(name, effect) for name, effect in arm.features],
-        )
-        for arm in found.arms
-    ]
-    arms = [Raw(json.encode(arm)) for arm in arms]
+    arms = []
+    for arm in found.arms:
+        effects = [FeatureEffect(name, effect) for name, effect in arm.features]
+        estimates = arm.estimate.tolist(), arm.optimistic.tolist()
+        arms.append(ExplainedArmReply(arm.name, *estimates, arm.gain, arm.estimated_gain, effects))
     return ExplanationReply(found.decision.id, problem, arms)

@@ -1,47 +1,78 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, get_args
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import structs
 
+from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.components import AnyActionSpec
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.spec import Settings
+from superarm.service.domain.slate import digest_unit
 from superarm.service.errors import RequestError, invalid, unknown
-from superarm.service.http import explanations, views
-from superarm.service.http.auth import Principal, RateLimits, Signer
+from superarm.service.http import audit, views
+from superarm.service.http.auth import Principal
+from superarm.service.http.explanations import explain, to_reply
 from superarm.service.http.query import explain as explain_body
-from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
+from superarm.service.http.query import parse_problem_name
+from superarm.service.http.service import Service
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.runtime.feedback import run_all, tell_all
+from superarm.service.runtime.feedback import run_all
+from superarm.service.storage.base import DecisionSpan
+from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
+
+Result = TypeVar("Result")
 
 
 class Call(NamedTuple):
     """A request that was authenticated and decoded."""
 
-    coordinator: Coordinator
+    service: Service
     who: Principal
     path: dict[str, str]
-    query: dict[str, str]
-    body: Any
-    max_problems: int
-    rates: RateLimits
-    signer: Signer | None = None
+    query: Any = schemas.Query()
+    body: Any = None
+
+    @property
+    def coordinator(self) -> Coordinator:
+        return self.service.coordinator
+
+    @property
+    def problem(self) -> Key:
+        """The tenant, and the name of the problem of the path."""
+        return self.who.tenant, self.path["name"]
+
+    @property
+    def decision(self) -> Key:
+        """The tenant, and the id of the decision of the path."""
+        return self.who.tenant, self.path["id"]
+
+    async def state(self) -> ProblemState:
+        """The problem of the path, or 404."""
+        return await self.coordinator.find(*self.problem)
+
+    async def read(self, read: Callable[[ProblemState], Result]) -> Result:
+        """What ``read`` makes of the problem of the path."""
+        return await self.coordinator.read(*self.problem, read)
 
     def sign(self, id: str) -> str | None:
         """The signed id of a decision, for keys that may themselves send feedback."""
-        if self.signer is None or self.who.scopes.isdisjoint(("feedback", "admin")):
+        signer = self.service.signer
+        if signer is None or self.who.scopes.isdisjoint(("feedback", "admin")):
             return None
-        return self.signer.sign(self.who.tenant, self.path["name"], id, time.time())
+        return signer.sign(*self.problem, id, time.time())
 
 
 Answer = tuple[int, Any]
@@ -49,19 +80,15 @@ Answer = tuple[int, Any]
 
 async def put_problem(call: Call) -> Answer:
     """Create a problem; repeating the call changes nothing."""
-    name = parse_problem_name(call.path["name"])
-    who = call.who
-    created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
+    parse_problem_name(call.path["name"])
+    limit = call.service.limits.max_problems
+    created = await admin.create(call.coordinator, *call.problem, call.body, call.who.key, limit)
     return (201 if created else 200), await _problem(call)
 
 
 async def _problem(call: Call) -> replies.ProblemReply:
-    tenant, name = call.who.tenant, call.path["name"]
-
-    def read(state: ProblemState) -> replies.ProblemReply:
-        return views.problem(name, state, call.coordinator.ledger.n_pending.get((tenant, name), 0))
-
-    return await call.coordinator.read(tenant, name, read)
+    pending = call.coordinator.ledger.n_pending
+    return await call.read(lambda state: views.problem(call.path["name"], state, pending.get(call.problem, 0)))
 
 
 async def get_problem(call: Call) -> Answer:
@@ -74,24 +101,17 @@ async def get_problems(call: Call) -> Answer:
     return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
 
 
-async def get_policies(call: Call) -> Answer:
-    """The policies that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_policies())
-
-
-async def get_rewards(call: Call) -> Answer:
-    """The rewards that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_rewards())
-
-
-async def get_actions(call: Call) -> Answer:
-    """The action sets that a problem can name, with their parameters."""
-    return 200, replies.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
+async def get_components(call: Call) -> Answer:
+    """The policies, rewards and action sets that a problem can name, with their parameters."""
+    policies = {name: entry.make for name, entry in components.POLICIES.items()}
+    tables = components.list_parameters(policies), components.list_parameters(components.REWARDS)
+    actions = {spec.__struct_config__.tag: spec.__annotations__["parameters"] for spec in get_args(AnyActionSpec)}
+    return 200, replies.ComponentsReply(*tables, {name: list(one.__struct_fields__) for name, one in actions.items()})
 
 
 async def get_arms(call: Call) -> Answer:
     """Statistics of arms; offset and limit select a page."""
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
+    offset, limit = call.query.offset, call.query.limit
 
     def read(state: ProblemState) -> replies.ArmsReply:
         counts, n_arms = state.overall(), state.problem.n_arms
@@ -99,182 +119,208 @@ async def get_arms(call: Call) -> Answer:
         rows: Any = [msgspec.Raw(msgspec.json.encode(views.arm(state, counts, arm))) for arm in shown]
         return replies.ArmsReply(rows, n_arms)  # encoded row by row, so that others have a turn in between
 
-    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
+    return 200, await call.read(read)
 
 
 async def post_arms(call: Call) -> Answer:
     """Add, retire and restore arms."""
-    await admin.change_arms(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    await admin.change_arms(call.coordinator, *call.problem, call.body, call.who.key)
     return 200, await _problem(call)
 
 
 async def post_items(call: Call) -> Answer:
     """Add and retire items."""
-    await admin.change_items(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    await admin.change_items(call.coordinator, *call.problem, call.body, call.who.key)
     return 200, await _problem(call)
-
-
-async def put_settings(call: Call) -> Answer:
-    """Replace all settings: a new version, counters kept. What is left out has the default of a new problem."""
-    return await _change_settings(call, admin.replace_settings)
 
 
 async def patch_settings(call: Call) -> Answer:
     """Change some settings: a new version, counters kept. What is left out stays."""
-    return await _change_settings(call, admin.merge_settings)
-
-
-async def _change_settings(call: Call, change: Callable[[Settings, schemas.SettingsBody], Settings]) -> Answer:
-    name, by = call.path["name"], call.who.key
-    await admin.change_settings(call.coordinator, call.who.tenant, name, lambda now: change(now, call.body), by)
+    change = partial(admin.merge_settings, body=call.body)
+    await admin.change_settings(call.coordinator, *call.problem, change, call.who.key)
     return 200, await _problem(call)
 
 
 async def get_versions(call: Call) -> Answer:
     """All versions of the settings."""
-    state = await call.coordinator.find(call.who.tenant, call.path["name"])
-    return 200, replies.VersionsReply(list(state.versions))
-
-
-async def get_lift(call: Call) -> Answer:
-    """The reward with the policy against that of the control share, with intervals that hold at all times."""
-    delta = parse_number(call.query, "delta", 0.05, 1.0)
-
-    def read(state: ProblemState) -> replies.LiftReply:
-        name = call.query.get("item")
-        item = None if name is None else state.items.number(name)
-        if name is not None and item is None:
-            raise invalid("item", f"unknown {name[:100]!r}", "name an item of the problem")
-        return views.lift(state, delta, item)
-
-    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
-
-
-async def get_certificate(call: Call) -> Answer:
-    """Whether the slate that is best by the means is best up to epsilon; epsilon and delta may be given."""
-    tenant, name = call.who.tenant, call.path["name"]
-    epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
-    delta = parse_number(call.query, "delta", 0.05, 1.0)
-    found = await call.coordinator.certifier.certify(tenant, name, epsilon, delta)
-    return 200, await call.coordinator.read(tenant, name, lambda state: views.certificate(state, found))
+    return 200, replies.VersionsReply(list((await call.state()).versions))
 
 
 async def restore_version(call: Call) -> Answer:
     """Restore the settings of an earlier version, as a new version."""
-    version = parse_integer(call.path, "version", 0, 10**9)
-    await admin.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
+    await admin.restore_settings(call.coordinator, *call.problem, call.path["version"], call.who.key)
     return 200, await _problem(call)
+
+
+async def get_lift(call: Call) -> Answer:
+    """The reward with the policy against that of the control share, with intervals that hold at all times."""
+    delta, item = call.query.delta, call.query.item
+    return 200, await call.read(lambda state: views.lift(state, delta, _named(item, "item", state.items)))
 
 
 async def post_outcomes(call: Call) -> Answer:
     """Outcomes without a decision: a warm start from logs."""
-    applied = await admin.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
+    applied = await admin.warm_start(call.coordinator, *call.problem, call.body)
     return 200, replies.AppliedReply(applied, False, "complete")
+
+
+async def delete_problem(call: Call) -> Answer:
+    """Delete a problem with its decisions. Its name may be used again, for another problem."""
+    await admin.delete(call.coordinator, *call.problem, call.who.key)
+    return 200, replies.DeletedReply(call.path["name"])
 
 
 async def post_decision(call: Call) -> Answer:
     """Ask for a decision."""
-    coordinator, tenant, name = call.coordinator, call.who.tenant, call.path["name"]
-    record, created = await ask(coordinator, tenant, name, call.body)
-    reply = views.decision(record, await coordinator.find(tenant, name), created)
+    record, created = await ask(call.coordinator, *call.problem, call.body)
+    reply = views.decision(record, await call.state(), created)
     signed = call.sign(reply.id)
     return (201 if created else 200), reply if signed is None else structs.replace(reply, signed_id=signed)
 
 
 async def post_decisions(call: Call) -> Answer:
     """Ask for several decisions at once."""
-    learner = await call.coordinator.find(call.who.tenant, call.path["name"])
-    n_arms = sum(learner.k if body.k is None else min(body.k, learner.k) for body in call.body.decisions)
-    if n_arms > schemas.MAX_BULK_ARMS:
-        said = f"{len(call.body.decisions)} decisions of up to {learner.k} arms; ask for at most "
-        raise RequestError(413, "too_large", said + f"{schemas.MAX_BULK_ARMS} arms at once")
-    call.rates.charge(call.who.key, len(call.body.decisions) - 1)
+    k, asked = (await call.state()).k, call.body.decisions
+    if sum(k if body.k is None else min(body.k, k) for body in asked) > schemas.MAX_BULK_ARMS:
+        said = f"{len(asked)} decisions of up to {k} arms; ask for at most {schemas.MAX_BULK_ARMS} arms at once"
+        raise RequestError(413, "too_large", said)
+    call.service.rates.charge(call.who.key, len(asked) - 1)
 
     async def one(body: schemas.AskBody) -> Any:
         try:
             return (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
-            return replies.ErrorReply(replies.ErrorBody(error.code, error.message))
+            return replies.refusal(error.code, error.message)
         except InvalidArgument as error:
-            return replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
+            return replies.refusal("invalid", str(error))
 
-    return 200, replies.DecisionsReply(await run_all(call.body.decisions, one))
+    return 200, replies.DecisionsReply(await run_all(asked, one))
 
 
 async def check_problem(call: Call) -> None:
     """404 unless the decision of the path, if there is one, belongs to the problem of the path, if there is one."""
-    if not {"name", "id"} <= call.path.keys():
-        return
-    record = await call.coordinator.record((call.who.tenant, call.path["id"]))
-    if record.asked.problem != call.path["name"]:
-        raise unknown("decision", call.path["id"])
-
-
-async def post_problem_bulk(call: Call) -> Answer:
-    """Feedback of many decisions: NDJSON, one line per decision."""
-    await call.coordinator.find(call.who.tenant, call.path["name"])
-    return await post_bulk(call)
+    if {"name", "id"} <= call.path.keys():
+        record = await call.coordinator.record(call.decision)
+        if record.asked.problem != call.path["name"]:
+            raise unknown("decision", call.path["id"])
 
 
 async def get_decision(call: Call) -> Answer:
     """The current state of a decision."""
-    record = await call.coordinator.record((call.who.tenant, call.path["id"]))
+    record = await call.coordinator.record(call.decision)
     return 200, views.decision(record, await call.coordinator.problem_of(call.who.tenant, record))
 
 
 async def get_explanation(call: Call) -> Answer:
     """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
-    most = parse_integer(call.query, "most", 5, 100)
-    found = await explanations.explain_in_reply(call.coordinator, (call.who.tenant, call.path["id"]), most)
-    return 200, found
+    problem = (await call.coordinator.record(call.decision)).asked.problem
+    return 200, to_reply(problem, await explain(call.coordinator, call.decision, call.query.most))
 
 
 async def post_feedback(call: Call) -> Answer:
     """Send feedback: what the arms of a decision did."""
-    return 200, await feedback.tell(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+    return 200, await feedback.tell(call.coordinator, call.decision, call.body)
 
 
 async def post_activation(call: Call) -> Answer:
     """Report that a decision was shown, and with which arms."""
-    return 200, await feedback.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+    return 200, await feedback.activate(call.coordinator, call.decision, call.body)
 
 
-_line = msgspec.json.Decoder(schemas.BulkLine)
+async def erase_decision(call: Call) -> Answer:
+    """Erase a decision: it counts no longer, as if it had never been made."""
+    return 200, replies.ErasedReply(await feedback.erase_decision(call.coordinator, *call.decision, call.who.key), 1)
+
+
+async def erase_unit(call: Call) -> Answer:
+    """Erase all decisions of a unit: they count no longer, as if they had never been made."""
+    n = await feedback.erase_unit(call.coordinator, *call.problem, call.body.unit, call.who.key)
+    return 200, replies.ErasedReply(call.path["name"], n)
 
 
 async def post_bulk(call: Call) -> Answer:
     """Feedback of many decisions: NDJSON, one line per decision."""
+    if "name" in call.path:
+        await call.state()
     lines = [line for line in call.body.split(b"\n") if line.strip()]
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
-    call.rates.charge(call.who.key, len(lines) - 1)
-    large = len(call.body) >= LARGE_BYTES
-    bodies = await asyncio.to_thread(_decode_lines, lines) if large else _decode_lines(lines)
-    good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
-    outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
-    answers = [_answer(next(outcomes) if isinstance(body, schemas.BulkLine) else body) for body in bodies]
-    return 200, _encoder.encode_lines(answers)
+    call.service.rates.charge(call.who.key, len(lines) - 1)
 
-
-LARGE_BYTES = 65_536
-_NOT_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-
-
-def _decode_lines(lines: list[bytes]) -> list[schemas.BulkLine | RequestError]:
-    bodies: list[schemas.BulkLine | RequestError] = []
-    for line in lines:
+    async def one(line: bytes) -> Any:
         try:
-            bodies.append(_line.decode(line))
-        except _NOT_JSON as error:
-            bodies.append(RequestError(422, "invalid", explain_body(str(error))))
-    return bodies
+            body = _line.decode(line)
+            return await feedback.tell(call.coordinator, (call.who.tenant, body.decision), body)
+        except RequestError as error:
+            return replies.refusal(error.code, error.message)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            return replies.refusal("invalid", explain_body(str(error)))
+
+    return 200, _encoder.encode_lines(await run_all(lines, one))
 
 
-_encoder = msgspec.json.Encoder()
+_line, _encoder = msgspec.json.Decoder(schemas.BulkLine), msgspec.json.Encoder()
 
 
-def _answer(outcome: replies.AppliedReply | RequestError) -> replies.AppliedReply | replies.ErrorReply:
-    """What a line of bulk feedback is answered."""
-    if isinstance(outcome, RequestError):
-        return replies.ErrorReply(replies.ErrorBody(outcome.code, outcome.message))
-    return outcome
+async def get_decisions(call: Call) -> Answer:
+    """Decisions, newest first, by time, arm, unit, state and group; cursor goes on where the last page ended."""
+    return 200, await find_decisions(call)
+
+
+async def find_decisions(call: Call) -> replies.DecisionPageReply:
+    """The decisions that a query asks for, newest first."""
+    state, query, span = await call.state(), call.query, _span(call)
+    arm, unit = _named(query.arm, "arm", state.arms), None if query.unit is None else digest_unit(state, query.unit)
+    wanted = DecisionFilter(state.born, arm, unit, query.state, query.group)
+
+    def find() -> replies.DecisionPageReply:
+        page = find_page(call.coordinator.store, span, wanted, query.limit)
+        return replies.DecisionPageReply([views.listed(record, state) for record in page.records], page.cursor)
+
+    return await asyncio.to_thread(find)
+
+
+async def get_history(call: Call) -> Answer:
+    """How often an arm was shown and what came of it, over time; without arm, all arms together."""
+    state, query = await call.state(), call.query
+    given = _span(call), state.born, _named(query.arm, "arm", state.arms), query.points
+    return 200, replies.HistoryReply(query.arm, await asyncio.to_thread(arm_history, call.coordinator.store, *given))
+
+
+async def get_audit(call: Call) -> Answer:
+    """Administrative changes, newest first; offset and limit select a page, problem one problem."""
+    query, store = call.query, call.coordinator.store
+    entries = await asyncio.to_thread(audit.read_audit, store, call.who.tenant, query.problem)
+    return 200, replies.AuditReply(entries[query.offset : query.offset + query.limit], len(entries))
+
+
+def _span(call: Call) -> DecisionSpan:
+    before = (_time(call.query.until, "until", END_OF_TIME), "")
+    if (text := getattr(call.query, "cursor", None)) is not None:
+        cursor = decode_cursor(text)
+        if cursor is None:
+            raise invalid("cursor", "not one that was given out", "repeat the query without it")
+        before = min(before, cursor)
+    return DecisionSpan(*call.problem, _time(call.query.since, "since", 0), before, 0)
+
+
+def _time(text: str | None, name: str, default: int) -> int:
+    """A time of the query in milliseconds; a date or a time without an offset is meant as UTC."""
+    if text is None:
+        return default
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return int(text)
+    try:
+        given = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a URL is read as a space
+        return max(0, math.ceil(given.replace(tzinfo=given.tzinfo or UTC).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        remedy = "give milliseconds since 1970, or a time such as 2026-10-31T12:00:00Z"
+        raise invalid(name, f"{text[:40]!r}", remedy) from None
+
+
+def _named(name: str | None, what: str, names: Names) -> int | None:
+    """The number of the arm or the item that a query names; None if it names none."""
+    number = None if name is None else names.number(name)
+    if name is not None and number is None:
+        raise invalid(what, f"unknown {name[:100]!r}", f"name an {what} of the problem, which may be retired")
+    return number

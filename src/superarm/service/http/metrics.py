@@ -60,7 +60,6 @@ class Metrics:
         yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", pending)
         if ready:
             yield from problem_metrics(coordinator.ledger, tenant, coordinator.is_locked)
-            yield from control_metrics(coordinator.ledger.problems, tenant)
         if tenant is None:
             queue, closed = (coordinator.writer.depth, len(coordinator.ledger.closed)) if ready else (0, 0)
             ok = coordinator.condition.status == "ok"
@@ -83,7 +82,7 @@ _LABELS = ["tenant", "problem"]
 
 
 def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], bool]) -> Iterator[Metric]:
-    """Decisions, pending ones, feedback and mean reward of each problem.
+    """Decisions, pending ones, feedback, mean reward of each problem, and its comparison with the control share.
 
     The rewards that a problem has not computed yet are computed now, unless a thread has the problem ``in_use``.
     """
@@ -91,16 +90,19 @@ def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], 
     yield GaugeMetricFamily("superarm_problems", "Problems", len(chosen))
     if len(chosen) > MAX_LABELLED_PROBLEMS:
         return
+
+    def gauge(name: str, words: str, *more: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"superarm_{name}", words, labels=[*_LABELS, *more])
+
     decisions = CounterMetricFamily("superarm_problem_decisions", "Decisions of a problem", labels=_LABELS)
-    pending = GaugeMetricFamily("superarm_problem_pending", "Decisions that await feedback", labels=_LABELS)
-    finished = CounterMetricFamily(
-        "superarm_problem_finished", "Decisions by how they ended, and late feedback", labels=[*_LABELS, "how"]
-    )
-    reward = GaugeMetricFamily(
-        "superarm_problem_reward_mean", "Mean reward of finished decisions", labels=[*_LABELS, "of"]
-    )
+    words = "Decisions by how they ended, and late feedback"
+    finished = CounterMetricFamily("superarm_problem_finished", words, labels=[*_LABELS, "how"])
+    pending = gauge("problem_pending", "Decisions that await feedback")
+    reward = gauge("problem_reward_mean", "Mean reward of finished decisions", "of")
+    compared = gauge("compared_decisions", "Decisions compared with the control share", "shown")
+    fallback = gauge("guardrail_fallback", "1 while the guardrail shows the control slate")
     for key, state in chosen.items():
-        history = state.history
+        history, sums = state.history, state.history.lift
         if not in_use(key):
             state.flush()
         decisions.add_metric(key, state.decisions)
@@ -108,32 +110,12 @@ def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], 
         for how in ("complete", "expired", "late"):
             finished.add_metric([*key, how], getattr(history, how))
         for of in ("policy", "baseline"):
-            mean = _mean_reward(history, of)
-            if mean is not None:
-                reward.add_metric([*key, of], mean)
-    yield from (decisions, pending, finished, reward)
-
-
-def _mean_reward(history: Any, of: str) -> float | None:
-    total = join_moments([getattr(stretch, of) for stretch in history.stretches])
-    return total.total / total.n if total.n else None
-
-
-def control_metrics(problems: dict[Key, Any], tenant: str | None) -> Iterator[Metric]:
-    """Decisions of the comparison with the control share by what they showed, and where the guardrail fell back."""
-    shown = GaugeMetricFamily(
-        "superarm_compared_decisions", "Decisions compared with the control share", labels=["problem", "shown"]
-    )
-    fallback = GaugeMetricFamily(
-        "superarm_guardrail_fallback", "1 while the guardrail shows the control slate", labels=["problem"]
-    )
-    for (owner, name), learner in list(problems.items()):
-        if tenant in (None, owner) and learner.settings.control > 0.0:
-            sums = learner.history.lift
-            label = name if tenant is not None else f"{owner}/{name}"
-            shown.add_metric([label, "policy"], sums.shown_policy)
-            shown.add_metric([label, "control"], sums.shown_control)
-            if learner.settings.guardrail is not None:
-                fallback.add_metric([label], float(learner.guarded))
-    yield shown
-    yield fallback
+            total = join_moments([getattr(stretch, of) for stretch in history.stretches])
+            if total.n:
+                reward.add_metric([*key, of], total.total / total.n)
+        if state.settings.control > 0.0:
+            compared.add_metric([*key, "policy"], sums.shown_policy)
+            compared.add_metric([*key, "control"], sums.shown_control)
+        if state.settings.guardrail is not None:
+            fallback.add_metric(key, float(state.guarded))
+    yield from (decisions, pending, finished, reward, compared, fallback)

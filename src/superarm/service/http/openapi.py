@@ -33,21 +33,6 @@ _PARAMETERS = {
     "name": "The name of the problem.",
     "id": "The id of the decision; a slash in it is written %2F.",
     "version": "The number of the version, counted from 1.",
-    "offset": "How many entries to leave out before the first.",
-    "limit": "How many entries a page has at most.",
-    "since": "The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.",
-    "until": "The time before which it ends, written like `since`.",
-    "arm": "The name of an arm.",
-    "unit": "Whom decisions were for, by the name with which they were asked for.",
-    "state": "The state of decisions.",
-    "group": "The group of decisions that are compared.",
-    "cursor": "Where the page begins: the cursor of the page before.",
-    "points": "How many intervals.",
-    "problem": "The name of a problem; without it, all problems and keys.",
-    "delta": "The chance that an interval may be wrong.",
-    "epsilon": "How much better another slate may be; 5 % of the slate's value by default.",
-    "item": "The item whose part of the reward is compared; without it, the whole reward.",
-    "most": "How many features are named for each arm.",
 }
 _SAME = {"SettingsBody": "Settings"}
 """Objects whose fields mean what those of another one do."""
@@ -116,8 +101,7 @@ def _operation(op: Operation) -> dict[str, Any]:
         "operationId": op.name,
         "summary": op.summary,
         "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
-        "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)]
-        + [_query(parameter.name, parameter.schema) for parameter in op.query],
+        "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)] + _query(op.query),
         "responses": {
             **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
             **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
@@ -137,8 +121,15 @@ def _parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema, "description": _PARAMETERS[name]}
 
 
-def _query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "in": "query", "schema": schema, "description": _PARAMETERS[name]}
+def _query(kind: Any) -> list[dict[str, Any]]:
+    """The parameters of a URL, which may all be left out."""
+    _, found = msgspec.json.schema_components([kind])
+    _describe_fields(found)
+    parameters = []
+    for name, schema in found[kind.__name__]["properties"].items():
+        words, (plain, *_) = schema.pop("description"), schema.get("anyOf", [schema])
+        parameters.append({"name": name, "in": "query", "schema": plain, "description": words})
+    return parameters
 
 
 def _said(words: str, kind: Any) -> dict[str, Any]:

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import handlers, searching
+from superarm.service.http import handlers
 from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.handlers import Answer, Call
-from superarm.service.http.query import DELTA, PAGE, Parameter, number, text, whole
+
+P = "/v1/problems/{name}"
 
 
 class Operation(NamedTuple):
     """One operation: method, path, required scope, handler, type of the reply, possible errors, type of the body.
 
-    ``example`` is one of the body, ``query`` the parameters. With ``creates``, the status is 201 if something is new.
+    ``example`` is one of the body, ``query`` the type of the URL's parameters. With ``creates``, the status is 201 if
+    something is new.
     """
 
     method: str
@@ -29,7 +31,7 @@ class Operation(NamedTuple):
     refusals: tuple[int, ...] = ()
     body: Any = None
     example: Any = None
-    query: tuple[Parameter, ...] = ()
+    query: type[schemas.Query] = schemas.Query
     creates: bool = False
 
     @property
@@ -41,7 +43,8 @@ class Operation(NamedTuple):
     def name(self) -> str:
         """Its name among all operations: a handler may serve a decision with and without its problem."""
         name = self.handler.__name__
-        return name.replace("_", "_problem_", 1) if {"{name}", "{id}"} <= set(self.path.split("/")) else name
+        both = {"{name}", "{id}"} <= set(self.path.split("/")) or self.path == f"{P}/feedback/bulk"
+        return name.replace("_", "_problem_", 1) if both else name
 
     @property
     def replies(self) -> dict[int, Any]:
@@ -49,7 +52,6 @@ class Operation(NamedTuple):
         return {201: self.reply, 200: self.reply} if self.creates else {200: self.reply}
 
 
-P = "/v1/problems/{name}"
 BOTH = ("/v1/decisions/{id}", f"{P}/decisions/{{id}}")
 PROBLEM, DECISION, APPLIED = replies.ProblemReply, replies.DecisionReply, replies.AppliedReply
 TOLD = {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]}
@@ -70,30 +72,19 @@ FEW, MOST = (404, 422), (404, 409, 421, 422)
 OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
     Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
-    Operation(
-        "GET", "/v1/audit", "admin", searching.get_audit, searching.AuditReply, (422,), query=(text("problem"), *PAGE)
-    ),
-    Operation("GET", "/v1/policies", "read", handlers.get_policies, replies.ComponentsReply),
-    Operation("GET", "/v1/rewards", "read", handlers.get_rewards, replies.ComponentsReply),
-    Operation("GET", "/v1/actions", "read", handlers.get_actions, replies.ComponentsReply),
+    Operation("GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=schemas.AuditQuery),
+    Operation("GET", "/v1/components", "read", handlers.get_components, replies.ComponentsReply),
     Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
-    Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=PAGE),
+    Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=schemas.PageQuery),
     Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),
     Operation(
         "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
     ),
     Operation("POST", f"{P}/items", "admin", handlers.post_items, PROBLEM, FEW, schemas.ItemsBody, NEW_ITEM),
-    Operation("PUT", f"{P}/settings", "admin", handlers.put_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
-    Operation(
-        "PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, {"explore": 0.1}
-    ),
+    Operation("PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
-    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA, text("item"))),
-    Operation(
-        *("GET", f"{P}/certificate", "read", handlers.get_certificate, replies.CertificateReply, FEW),
-        query=(number("epsilon", 1e12), DELTA),
-    ),
+    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=schemas.LiftQuery),
     Operation(
         *("POST", f"{P}/decisions", "decide", handlers.post_decision, DECISION, (404, 409, 422, 429)),
         *(schemas.AskBody, VISIT),
@@ -106,7 +97,7 @@ OPERATIONS = (
     *(Operation("GET", path, "read", handlers.get_decision, DECISION, (404, 421)) for path in BOTH),
     Operation(
         *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, ExplanationReply, (404, 421, 422)),
-        query=(whole("most", 0, 100, 5),),
+        query=schemas.ExplanationQuery,
     ),
     *(
         Operation("POST", f"{path}/feedback", "feedback", handlers.post_feedback, APPLIED, MOST, schemas.TellBody, TOLD)
@@ -120,23 +111,23 @@ OPERATIONS = (
         for path in BOTH
     ),
     Operation("POST", "/v1/feedback/bulk", "feedback", handlers.post_bulk, bytes, (), bytes, BULK),
-    Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_problem_bulk, bytes, (404,), bytes, BULK),
+    Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_bulk, bytes, (404,), bytes, BULK),
     Operation(
-        *("GET", f"{P}/decisions", "read", searching.get_decisions, searching.DecisionPageReply, FEW),
-        query=searching.FOUND_QUERY,
+        *("GET", f"{P}/decisions", "read", handlers.get_decisions, replies.DecisionPageReply, FEW),
+        query=schemas.SearchQuery,
     ),
     Operation(
-        *("GET", f"{P}/history", "read", searching.get_history, searching.HistoryReply, FEW),
-        query=searching.HISTORY_QUERY,
+        *("GET", f"{P}/history", "read", handlers.get_history, replies.HistoryReply, FEW),
+        query=schemas.HistoryQuery,
     ),
     Operation(
-        *("POST", f"{P}/erasures", "admin", searching.erase_unit, searching.ErasedReply, FEW, schemas.ErasureBody),
+        *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),
         {"unit": "visitor-1"},
     ),
     *(
-        Operation("DELETE", path, "admin", searching.erase_decision, searching.ErasedReply, (404, 421))
+        Operation("DELETE", path, "admin", handlers.erase_decision, replies.ErasedReply, (404, 421))
         for path in reversed(BOTH)
     ),
     # Last, so that the examples can be tried one after the other.
-    Operation("DELETE", P, "admin", searching.delete_problem, searching.DeletedReply, (404,)),
+    Operation("DELETE", P, "admin", handlers.delete_problem, replies.DeletedReply, (404,)),
 )

@@ -5,84 +5,30 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple, get_args
-from urllib.parse import parse_qsl
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from superarm.service.domain.spec import Late, Mode, PolicySpec, ProblemName, ProblemSpec, Settings
 from superarm.service.errors import RequestError, invalid, overloaded
 
-
-class Parameter(NamedTuple):
-    """A query parameter, and its JSON schema."""
-
-    name: str
-    schema: dict[str, Any]
+Kind = TypeVar("Kind", bound=msgspec.Struct)
 
 
-def whole(name: str, least: int, most: int, default: int) -> Parameter:
-    """A parameter that is a whole number."""
-    return Parameter(name, {"type": "integer", "minimum": least, "maximum": most, "default": default})
+def parse_query(query: Mapping[str, str], kind: type[Kind]) -> Kind:
+    """The parameters of a URL; those that are empty are left out.
 
-
-def text(name: str, choices: Sequence[str] = ()) -> Parameter:
-    """A parameter that is a text, or one of some words."""
-    return Parameter(name, {"type": "string"} | ({"enum": list(choices)} if choices else {}))
-
-
-def number(name: str, below: float, **default: float) -> Parameter:
-    """A parameter that is a number above 0."""
-    return Parameter(name, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": below, **default})
-
-
-LIMIT = whole("limit", 1, 1_000, 100)
-PAGE = (whole("offset", 0, 10**9, 0), LIMIT)
-DELTA = number("delta", 1.0, default=0.05)
-
-
-def parse_query(query: bytes, allowed: Sequence[Parameter]) -> dict[str, str]:
-    """The query of an operation; a parameter that it does not have is refused, as an unknown field of a body is.
-
-    >>> parse_query(b"limit=5&offset=", PAGE)
-    {'limit': '5'}
+    >>> from superarm.service.schemas import PageQuery
+    >>> parse_query({"limit": "5", "offset": ""}, PageQuery)
+    PageQuery(offset=0, limit=5)
     """
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    names = [parameter.name for parameter in allowed]
-    for name, _ in pairs:
-        if name not in names:
-            remedy = f"there are {', '.join(names)}" if names else "there are none here"
-            raise invalid(repr(name[:40]), "unknown query parameter", remedy)
-    return {name: value for name, value in pairs if value}
-
-
-def parse_integer(values: dict[str, str], name: str, default: int, most: int, least: int = 0) -> int:
-    """A whole number from the path or the query."""
-    given = values.get(name)
-    if given is None:
-        return default
-    if not (given.isascii() and given.isdigit() and len(given) < 12 and least <= int(given) <= most):
-        raise invalid(name, f"{given[:40]!r}", f"give a whole number from {least} to {most}")
-    return int(given)
-
-
-def parse_limit(values: dict[str, str]) -> int:
-    """How many rows of a page are wanted."""
-    return parse_integer(values, "limit", 100, 1_000, 1)
-
-
-def parse_number(values: dict[str, str], name: str, default: float, below: float) -> float:
-    """A positive number from the query."""
-    text = values.get(name, str(default))
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0.0 < number < below and text != str(default):
-        raise invalid(name, f"{text[:40]!r}", f"give a number above 0 and below {below:g}")
-    return number
+    known = ", ".join(kind.__struct_fields__)
+    for name in query:
+        if name not in kind.__struct_fields__:
+            raise invalid(repr(name[:40]), "unknown query parameter", f"there are {known or 'none here'}")
+    return msgspec.convert({name: value for name, value in query.items() if value}, kind, strict=False)
 
 
 def parse_problem_name(name: str) -> str:

@@ -11,7 +11,6 @@ from superarm.service.http.metrics import Metrics
 from superarm.service.http.query import Bodies
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
-from superarm.service.storage.tables import import_arrow
 
 
 class ServiceLimits(NamedTuple):
@@ -19,29 +18,23 @@ class ServiceLimits(NamedTuple):
 
     Parameters
     ----------
-    body_bytes
+    max_body
         The size of the largest request body.
-    per_second
+    rate
         The average number of requests per second that a key may send; None for no limit.
-    problems
+    max_problems
         The number of problems that a tenant may have.
     queue
         The number of events that may wait for a commit.
-    compat
-        ``"personalizer"`` to answer Azure Personalizer's calls, too.
-    ignore_features
-        Whether features in Personalizer's calls are ignored instead of refused.
     snapshot_every
         The number of events between two snapshots.
     root_path
         The path under which a proxy publishes the service; empty for none.
     access_log
         Whether every request is a line of the log.
-    public_console
-        The tenant whose console anybody may look at, without a key; empty for none.
-    beacon_secrets
+    beacon_secret
         What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
-    beacon_origins
+    beacon_origin
         The origins of pages that may send feedback.
     beacon_seconds
         How long a signed id is valid.
@@ -49,28 +42,22 @@ class ServiceLimits(NamedTuple):
         The average number of beacons per second from one address.
     retain_days
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
-    archive
-        The directory that gets what leaves the log; empty if it is kept nowhere.
     compiled
         Whether the kernels of problems are compiled before their first decision.
     """
 
-    body_bytes: int = 8 * 1024 * 1024
-    per_second: float | None = None
-    problems: int = 1_000
+    max_body: int = 8 * 1024 * 1024
+    rate: float | None = None
+    max_problems: int = 1_000
     queue: int = 10_000
-    compat: str = ""
-    ignore_features: bool = False
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
     access_log: bool = False
-    public_console: str = ""
-    beacon_secrets: Sequence[str] = ()
-    beacon_origins: Sequence[str] = ()
+    beacon_secret: Sequence[str] = ()
+    beacon_origin: Sequence[str] = ()
     beacon_seconds: int = 86_400
     beacon_rate: float = 20.0
     retain_days: float | None = None
-    archive: str = ""
     compiled: bool = False
 
 
@@ -87,29 +74,14 @@ def check_root_path(path: str) -> str:
 
 def check_beacon(limits: ServiceLimits) -> None:
     """Refuse settings of beacons with which browsers could not send feedback."""
-    Signer(list(limits.beacon_secrets), limits.beacon_seconds)
-    if limits.beacon_origins and not limits.beacon_secrets:
+    Signer(list(limits.beacon_secret), limits.beacon_seconds)
+    if limits.beacon_origin and not limits.beacon_secret:
         raise SuperarmError("--beacon-origin: needs --beacon-secret, too; take openssl rand -base64 32")
-    for origin in limits.beacon_origins:
+    for origin in limits.beacon_origin:
         if not re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin):
             raise SuperarmError(
                 f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
             )
-
-
-def check_retention(limits: ServiceLimits, discard: bool, db: str) -> None:
-    """Refuse settings with which it is not clear what becomes of decisions that leave the log."""
-    if limits.retain_days is not None and "://" in db:
-        raise SuperarmError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
-    if limits.retain_days is None:
-        if limits.archive or discard:
-            raise SuperarmError(
-                "--archive, --discard: give --retain-days, too, the time that decisions stay in the log"
-            )
-    elif bool(limits.archive) == discard:
-        raise SuperarmError("--retain-days: give --archive DIRECTORY, or --discard to keep no archive")
-    elif limits.archive:
-        import_arrow()  # now: requests would wait for it at the first compaction, or it may be missing
 
 
 class Service:
@@ -123,11 +95,11 @@ class Service:
         self.store, self.limits = store, limits
         self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every, limits.compiled)
         self.keyring = Keyring(store)
-        self.rates = RateLimits(limits.per_second)
+        self.rates = RateLimits(limits.rate)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
-        self.bodies = Bodies(limits.body_bytes)
+        self.bodies = Bodies(limits.max_body)
         self.metrics = Metrics(self.coordinator)
-        self.signer = Signer(list(limits.beacon_secrets), limits.beacon_seconds) if limits.beacon_secrets else None
+        self.signer = Signer(list(limits.beacon_secret), limits.beacon_seconds) if limits.beacon_secret else None
         self.stopping = False
         self.failure = ""
 

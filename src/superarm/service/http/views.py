@@ -4,19 +4,19 @@ import math
 
 import numpy as np
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
-from superarm.offline import Convergence
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.warnings import list_warnings
+from superarm.service.domain.warnings import list_warnings, warn_of_gap
 from superarm.service.replies import (
     ArmRow,
-    CertificateReply,
     DecisionReply,
+    EarnedReply,
     GroupReply,
     IntervalReply,
     LiftReply,
@@ -46,6 +46,12 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.context is None else asked.context.given,
         None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
     )
+
+
+def listed(record: DecisionRecord, learner: ProblemState) -> DecisionReply:
+    """A decision in a list: with its time, its outcomes and whom it was for."""
+    values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
+    return replace(decision(record, learner), at=record.asked.at, values=values, unit=record.asked.unit)
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
@@ -88,33 +94,20 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftRe
         sums.left_out,
         learner.guarded,
         None if item is None else learner.items.all[item],
+        _earned(learner, item),
     )
 
 
-def certificate(learner: ProblemState, found: Convergence | str) -> CertificateReply:
-    """The reply on whether the best slate is known."""
-    if isinstance(found, str):
-        return CertificateReply([], False, None, None, None, None, None, found)
-    more, reason = needed_decisions(learner, found)
-    return CertificateReply(
-        [learner.arms.all[j] for j in found.slate],
-        found.certified,
-        IntervalReply(found.value, found.low, found.high),
-        found.shortfall if math.isfinite(found.shortfall) else None,
-        found.epsilon,
-        found.delta,
-        more,
-        reason,
-    )
-
-
-def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | None, str]:
-    """How many more decisions are expected to be needed for the certificate; None, and why, if that is not known."""
-    if found.certified:
-        return 0, ""
-    if math.isinf(found.growth):
-        return None, "more observations in the present proportions would not do: another slate is as good, or nearly"
-    return math.ceil((found.growth - 1.0) * max(learner.asked, learner.learner.rounds, 1)), ""
+def _earned(learner: ProblemState, item: int | None) -> EarnedReply | None:
+    """Realised beside estimated rewards."""
+    earned = learner.history.earned(learner.weighty_items, item)
+    if earned is None:
+        return None
+    value, warning = earned.realised.value, warn_of_gap(learner, earned) or ""
+    if earned.gap is None or not math.isfinite(earned.gap.reach):
+        return EarnedReply(value, None, None, None, None, warning)
+    gap, reach = earned.gap
+    return EarnedReply(value, value - gap, gap, gap - reach, gap + reach, warning)
 
 
 def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:

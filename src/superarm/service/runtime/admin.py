@@ -13,6 +13,7 @@ from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.service.domain.components import each_arm
 from superarm.service.domain.decision import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState, enlarge
@@ -27,7 +28,6 @@ from superarm.service.domain.spec import (
     check_control,
     check_new_names,
     check_settings,
-    rows_of_arms,
     to_problem,
 )
 from superarm.service.errors import RequestError, conflict, invalid, unknown
@@ -81,11 +81,8 @@ async def change_settings(
 
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
-        try:
-            check_settings(settings, learner.problem)
-            check_control(settings, learner.problem, learner.arms)
-        except InvalidArgument as error:
-            raise invalid(error.argument, error.wrong, error.remedy) from None
+        check_settings(settings, learner.problem)
+        check_control(settings, learner.problem, learner.arms)
         if settings == learner.settings:
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
@@ -122,26 +119,12 @@ def _merge_forgetting(now: PolicySpec, change: PolicyChange) -> tuple[int | Unse
     return window, half_life
 
 
-def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
-    """The fields of ``body``, and the defaults of a new problem for the others.
-
-    Leaving out the policy is refused if it is not the default: it would be replaced without being mentioned.
-    """
-    named = body.policy is not UNSET and body.policy.name is not UNSET
-    if not named and settings.policy != PolicySpec():
-        have, default = settings.policy.name, PolicySpec().name
-        raise invalid(
-            "policy", f"missing, which would turn {have} into {default}", "name it, or change single settings by PATCH"
-        )
-    return merge_settings(Settings(), body)
-
-
-async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: int, by: str) -> bool:
+async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
     learner = await coordinator.find(tenant, name)
-    if not 1 <= version <= len(learner.versions):
-        raise unknown("version", str(version))
-    earlier = learner.versions[version - 1]
+    earlier = {str(n): one for n, one in enumerate(learner.versions, 1)}.get(version)
+    if earlier is None:
+        raise unknown("version", version[:40])
     return await change_settings(coordinator, tenant, name, lambda _: earlier, by)
 
 
@@ -202,7 +185,7 @@ def _new_features(learner: ProblemState, add: list[str], body: ArmsBody) -> list
         raise invalid("features", "the problem has no context", "leave them out")
     known = set(learner.arms.all)
     try:
-        rows = rows_of_arms({arm: row for arm, row in (body.features or {}).items() if arm not in known}, add)
+        rows = each_arm({arm: row for arm, row in (body.features or {}).items() if arm not in known}, add, "features")
         context.with_arms(len(add), rows)
     except InvalidArgument as error:
         raise invalid("features", error.wrong, error.remedy) from None

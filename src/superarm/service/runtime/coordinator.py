@@ -20,11 +20,18 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import guard_of
 from superarm.service.errors import RequestError, overloaded, unknown
-from superarm.service.runtime.certifying import Certifier
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer
-from superarm.service.storage.base import MOVED, LogLine, Position, Store, StoreUnavailable, recall_decision
+from superarm.service.storage.base import (
+    MOVED,
+    AddressRefused,
+    LogLine,
+    Position,
+    Store,
+    StoreUnavailable,
+    recall_decision,
+)
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
@@ -100,15 +107,13 @@ class Coordinator:
         self.rates = TokenBuckets()
         self.condition = Condition()
         self.deadlines = Deadlines()
-        self.certifier = Certifier(self)
         self.on_failed: Callable[[], None] = lambda: None
-        self.leaving: set[Key] = set()  # decisions that a compaction is about to remove from the log
         self._locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._creating = asyncio.Lock()
         self._queues: dict[Key, deque[Work]] = {}
         self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
         self._tasks: set[asyncio.Task[None]] = set()
-        self._since_snapshot = 0
+        self.unsaved = 0  # how many events were applied since the last snapshot of all problems
         self.ownership: AllProblems | OwnedProblems = AllProblems(self)
         if store.shards is not None:
             self.ownership = OwnedProblems(self, store.shards, snapshot_every)
@@ -127,11 +132,13 @@ class Coordinator:
                 await asyncio.to_thread(self.store.open)
                 await asyncio.to_thread(read_keys)
                 if self.store.shards is None:
-                    ledger, position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+                    ledger, position, self.unsaved = await asyncio.to_thread(restore_ledger, self.store)
                     await self.rehearse(*(one.as_created(one.settings) for one in ledger.problems.values()))
                     self.include(ledger, position)
                 break
             except StoreUnavailable as error:
+                if isinstance(error, AddressRefused):
+                    raise
                 self.condition.enter("starting", str(error))
                 await asyncio.sleep(RETRY_SECONDS)
         self.writer = Writer(self.store, self._queue_limit, self._note_writing)
@@ -184,11 +191,9 @@ class Coordinator:
 
     # --- problems and decisions ---
 
-    @contextlib.asynccontextmanager
-    async def lock(self, problem: Key) -> AsyncIterator[None]:
-        """Keep everybody else from a problem."""
-        async with self._locks[problem]:
-            yield
+    def lock(self, problem: Key) -> asyncio.Lock:
+        """What keeps everybody else from a problem."""
+        return self._locks[problem]
 
     def is_locked(self, problem: Key) -> bool:
         """Whether somebody works on a problem."""
@@ -201,6 +206,8 @@ class Coordinator:
             await held.enter_async_context(self._creating)
             for problem in sorted(self.ledger.problems):
                 await held.enter_async_context(self._locks[problem])
+            for problem in list(self._uncertain):
+                await self._resolve_uncertain(problem)
             yield
 
     async def find(self, tenant: str, name: str) -> ProblemState:
@@ -238,13 +245,9 @@ class Coordinator:
             return found
         if "\0" in key[1]:
             raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
-        if key in self.leaving:
-            raise overloaded("the decision is being archived; try again")
         found = await asyncio.to_thread(recall_decision, self.store, key)
         if found is None:
             raise unknown("decision", key[1])
-        if found.closed and self.ledger.record(key) is None:
-            self.ledger.remember(key, found)
         return self.ledger.record(key) or found
 
     async def problem_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
@@ -262,7 +265,7 @@ class Coordinator:
         """Write the event that ``plan`` makes of a decision, and return the decision as it is then."""
         record = self.ledger.record(key)
         if record is None or not self.ledger.serves(key[0], record):
-            record = await self.record(key)
+            record, size = await self.record(key), THREAD_SIZE  # planning reads it from the log again
             await self.problem_of(key[0], record)
         done = await self.submit((key[0], record.asked.problem), key[1], plan, max(size, _size_of(record)))
         return done.event is not None, done.record or record, done.event
@@ -341,9 +344,9 @@ class Coordinator:
                 await self._write_due(problem, written)
         for one, seq in zip(planned, numbers, strict=True):
             self._answer(one, seq)
-        self._since_snapshot += len(written)
-        if self._since_snapshot >= self._snapshot_every and self.store.shards is None:
-            self._since_snapshot = 0
+        self.unsaved += len(written)
+        if self.unsaved >= self._snapshot_every and self.store.shards is None:
+            self.unsaved = 0
             self.in_background(self.save_snapshot())
 
     async def _do(self, size: int, work: Callable[..., Result], *given: Any) -> Result:
@@ -368,8 +371,6 @@ class Coordinator:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
-            if key in self.leaving:
-                raise overloaded("the decision is being archived; try again")
             record = record or recall_decision(self.store, key)
             if record is None or not self.ledger.serves(problem[0], record):
                 raise unknown("decision", work.stream)
@@ -411,11 +412,6 @@ class Coordinator:
             record = self.ledger.record((entry.tenant, entry.stream))
             if record is not None and not record.closed:
                 self.deadlines.watch((entry.tenant, entry.stream), record)
-
-    @property
-    def unsaved(self) -> int:
-        """How many events were applied since the last snapshot of all problems."""
-        return self._since_snapshot
 
     def forget(self, problem: Key, log: str) -> None:
         """Drop what is in memory of a problem."""
@@ -503,9 +499,7 @@ class Coordinator:
     async def take_snapshot(self) -> Any:
         """A snapshot of all problems, at the position of the log that it holds."""
         async with self.lock_all():
-            for problem in list(self._uncertain):
-                await self._resolve_uncertain(problem)
-            self._since_snapshot = 0
+            self.unsaved = 0
             return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
 
 

@@ -22,7 +22,7 @@ from superarm.service.errors import RequestError, invalid
 from superarm.service.replies import AppliedReply
 from superarm.service.runtime.ask import arm_numbers
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.schemas import ActivateBody, BulkLine, TellBody, UnitBody
+from superarm.service.schemas import ActivateBody, TellBody, UnitBody
 from superarm.service.storage.base import DecisionSpan, StoreUnavailable
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, read_decisions
 
@@ -238,18 +238,6 @@ async def run_all(parts: Sequence[Part], run: Callable[[Part], Awaitable[Result]
     for n in range(0, len(parts), AT_ONCE):
         results += await asyncio.gather(*map(run, parts[n : n + AT_ONCE]))
     return results
-
-
-async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine]) -> list[AppliedReply | RequestError]:
-    """The answers to feedback, in its order. Two lines about one decision are applied in their order."""
-
-    async def tell_one(body: BulkLine) -> AppliedReply | RequestError:
-        try:
-            return await tell(coordinator, (tenant, body.decision), body)
-        except RequestError as error:
-            return error
-
-    return await run_all(lines, tell_one)
 
 
 MAX_ERASED_AT_ONCE = 100

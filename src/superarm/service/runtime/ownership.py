@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError, overloaded
-from superarm.service.storage.base import Shards, StoreUnavailable
+from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 if TYPE_CHECKING:
     from superarm.service.runtime.coordinator import Coordinator
+    from superarm.service.storage.postgres import Postgres
 
 log = logging.getLogger("superarm.ownership")
 
@@ -59,7 +60,7 @@ class AllProblems:
 class OwnedProblems:
     """The problems that this worker has acquired; all changes of ownership run in the writer's thread."""
 
-    def __init__(self, coordinator: "Coordinator", shards: Shards, snapshot_every: int) -> None:
+    def __init__(self, coordinator: "Coordinator", shards: "Postgres", snapshot_every: int) -> None:
         self._coordinator, self._shards, self._snapshot_every = coordinator, shards, snapshot_every
         self._used: dict[Key, float] = {}
         self._acquiring: dict[Key, asyncio.Task[bool]] = {}

@@ -8,12 +8,15 @@ without gaps in the order of commits.
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
+
+if TYPE_CHECKING:
+    from superarm.service.storage.postgres import Postgres
 
 
 class KeyRow(NamedTuple):
@@ -91,96 +94,6 @@ class AddressRefused(StoreUnavailable):
     """The database cannot be reached at this address, and waiting would not help unless something is changed."""
 
 
-FormerPlaces = dict[tuple[str, int], tuple[str, int]]
-"""The worker and the number that an event had, by its present ones."""
-
-
-class LogReader(Protocol):
-    """What a state is restored from: a log, and its snapshots."""
-
-    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
-        """The events after a position, in an order in which they can be applied; with ``problems``, only theirs."""
-        ...
-
-    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
-        """All events of one problem or decision."""
-        ...
-
-    def snapshots(self) -> Iterator[SavedSnapshot]:
-        """The snapshots, newest first."""
-        ...
-
-    def bases(self) -> list[SavedSnapshot]:
-        """The snapshots that a compacted log begins with: none, one, or one for each problem with a log of its own."""
-        ...
-
-
-class Shards(Protocol):
-    """Ownership of single problems, for a worker that serves only some of them.
-
-    Only the writer thread calls ``acquire``, ``release``, ``claim``, ``claims`` and ``save_problem``.
-    """
-
-    def holds(self, problem: Key) -> bool:
-        """Whether this worker may write events of a problem, as far as it knows; answered from memory."""
-        ...
-
-    def acquire(self, problem: Key) -> int | None:
-        """Own a problem, unless another worker does (None): the number of its last event.
-
-        Nothing of it can be written before ``admit``: its log has to be read first.
-        """
-        ...
-
-    def admit(self, problem: Key) -> bool:
-        """Let events of an acquired problem be written; False if it was lost meanwhile. Answered from memory."""
-        ...
-
-    def release(self, problem: Key) -> None:
-        """Own a problem no longer."""
-        ...
-
-    def claim(self, problem: Key) -> None:
-        """Ask the owner of a problem to release it."""
-        ...
-
-    def claims(self) -> list[Key]:
-        """The problems of this worker that others have asked for during the last seconds."""
-        ...
-
-    def log_name(self, problem: Key) -> str:
-        """The name of the log of a problem."""
-        ...
-
-    def problem_log(self, problem: Key) -> LogReader:
-        """The log of one problem."""
-        ...
-
-    def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
-        """Save a snapshot of one problem, and delete all but a few older ones."""
-        ...
-
-    def problem_names(self, tenant: str) -> list[str]:
-        """The names of all problems of a tenant, whoever owns them."""
-        ...
-
-
-class Compactor(Protocol):
-    """Compaction of a log by the one process that writes it, while it does so; in its writer thread, but ``reader``."""
-
-    def reader(self) -> "Store":
-        """The log by a connection of its own, for a thread that reads long; to be closed."""
-        ...
-
-    def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
-        """Let the log begin with a base that holds the events up to ``position``, and delete the snapshots."""
-        ...
-
-    def remove(self, decisions: list[Key], position: int) -> None:
-        """Remove the events of decisions up to ``position``, which a base holds, in one transaction."""
-        ...
-
-
 class Store:
     """A database of the service. A subclass defines the nine methods that follow; the others have defaults.
 
@@ -230,13 +143,8 @@ class Store:
     # --- what has a default ---
 
     @property
-    def shards(self) -> Shards | None:
+    def shards(self) -> "Postgres | None":
         """Ownership of single problems; None where this process serves all of them."""
-        return None
-
-    @property
-    def compactor(self) -> Compactor | None:
-        """Compaction while the log is served; None where that cannot be done."""
         return None
 
     def open(self) -> None:
@@ -264,7 +172,7 @@ class Store:
         """A context within which all reads see the same state, whatever is written meanwhile."""
         return nullcontext()
 
-    def problem_logs(self) -> Iterator[LogReader]:
+    def problem_logs(self) -> Iterator["Store"]:
         """The logs of single problems that have snapshots of their own."""
         return iter(())
 
@@ -276,26 +184,26 @@ class Store:
         """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""
         return ""
 
-    def former_places(self) -> FormerPlaces:
-        """Where events were before ``superarm reshard`` moved them; empty if it never ran."""
-        return {}
-
     def keep_out_others(self) -> None:
         """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""
         raise self._cannot("be kept from others")
 
-    def compact(
-        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
-    ) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
         """Let the log begin with these bases, by the names of their logs, and remove all events of some decisions.
 
-        All in one transaction, which also writes the notes and removes the snapshots. ``archive`` names where the
-        decisions are, in words. Nobody else may use the log.
+        All in one transaction, which also writes the notes and removes the snapshots. Nobody else may use the log.
         """
         raise self._cannot("be compacted")
 
-    def forget(self, saved: SavedSnapshot) -> None:
-        """Delete a snapshot."""
+    def shrink(self) -> None:
+        """Give back the space of what was removed; nobody else may use the log."""
+
+    def reader(self) -> "Store":
+        """The log by a connection of its own, for a thread that reads long beside requests; to be closed."""
+        raise self._cannot("be compacted while it is served")
+
+    def drop_snapshots(self) -> None:
+        """Delete all snapshots; nobody else may use the log."""
         raise self._cannot("be repaired")
 
     def accept_loss(self) -> None:
@@ -310,7 +218,7 @@ class Store:
         return SuperarmError(f"--db: a log in {type(self).__name__} cannot {what}")
 
 
-def recall_decision(store: LogReader, key: Key, before: int | None = None) -> DecisionRecord | None:
+def recall_decision(store: Store, key: Key, before: int | None = None) -> DecisionRecord | None:
     """A decision out of the log, as it was before step ``before``, or as it is."""
     record: DecisionRecord | None = None
     for entry in store.stream(key[0], "decision", key[1]):

@@ -23,15 +23,12 @@ from superarm.service.storage.base import (
     MOVED,
     AddressRefused,
     DecisionSpan,
-    FormerPlaces,
     KeyRow,
     LogLine,
-    LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
-    Shards,
     Store,
     StoreUnavailable,
     decode_line,
@@ -187,7 +184,7 @@ class Postgres(Store):
                 raise
 
     @property
-    def shards(self) -> Shards | None:
+    def shards(self) -> "Postgres":
         return self
 
     @explain_errors()
@@ -207,7 +204,7 @@ class Postgres(Store):
                 self._reader = connect(self._url)
             return self._reader
 
-    # --- ownership ---
+    # --- ownership: only the writer thread calls acquire, release, claim, claims and save_problem ---
 
     @explain_errors()
     def _open_session(self) -> Session:
@@ -230,11 +227,16 @@ class Postgres(Store):
         return connection
 
     def holds(self, problem: Key) -> bool:
+        """Whether this worker may write events of a problem, as far as it knows; answered from memory."""
         session = self._session
         return session is not None and log_name(problem) in session.held and not session.connection.closed
 
     @explain_errors()
     def acquire(self, problem: Key) -> int | None:
+        """Own a problem, unless another worker does (None): the number of its last event.
+
+        Nothing of it can be written before ``admit``: its log has to be read first.
+        """
         log, session = log_name(problem), self._open_session()
         if log in session.held:
             return session.held[log]
@@ -248,6 +250,7 @@ class Postgres(Store):
         return session.locked[log]
 
     def admit(self, problem: Key) -> bool:
+        """Let events of an acquired problem be written; False if it was lost meanwhile. Answered from memory."""
         log, session = log_name(problem), self._session
         if session is None or log not in session.locked:
             return False
@@ -256,6 +259,7 @@ class Postgres(Store):
 
     @explain_errors()
     def release(self, problem: Key) -> None:
+        """Own a problem no longer."""
         log, session = log_name(problem), self._open_session()
         session.held.pop(log, None)
         if session.locked.pop(log, None) is not None:
@@ -263,6 +267,7 @@ class Postgres(Store):
 
     @explain_errors()
     def claim(self, problem: Key) -> None:
+        """Ask the owner of a problem to release it."""
         query = (
             "INSERT INTO superarm_claims VALUES (%s, %s, now())"
             " ON CONFLICT (log) DO UPDATE SET worker = excluded.worker, at = now()"
@@ -271,18 +276,22 @@ class Postgres(Store):
 
     @explain_errors()
     def claims(self) -> list[Key]:
+        """The problems of this worker that others have asked for during the last seconds."""
         query = "SELECT log FROM superarm_claims WHERE worker <> %s AND at > now() - make_interval(secs => %s)"
         session = self._open_session()
         rows = session.connection.execute(query, (self.worker, CLAIM_SECONDS)).fetchall()
         return [problem_of(log) for (log,) in rows if log in session.held]
 
     def log_name(self, problem: Key) -> str:
+        """The name of the log of a problem."""
         return log_name(problem)
 
-    def problem_log(self, problem: Key) -> LogReader:
+    def problem_log(self, problem: Key) -> "ProblemLog":
+        """The log of one problem."""
         return ProblemLog(self, log_name(problem))
 
     def problem_names(self, tenant: str) -> list[str]:
+        """The names of all problems of a tenant, whoever owns them."""
         return [name for (name,) in self.rows(NAMES, (tenant,))]
 
     def keep_out_others(self) -> None:
@@ -376,12 +385,13 @@ class Postgres(Store):
         query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
         return [SavedSnapshot(digest, bytes(body)) for digest, body in self.rows(query, (log, log))]
 
-    def problem_logs(self) -> Iterator[LogReader]:
+    def problem_logs(self) -> Iterator[Store]:
         query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
         return (ProblemLog(self, log) for (log,) in self.rows(query, ()))
 
     @explain_errors()
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
+        """Save a snapshot of one problem, and delete all but a few older ones."""
         _save_snapshot(self._open_session().connection, log_name(problem), saved)
 
     @explain_errors()
@@ -389,13 +399,11 @@ class Postgres(Store):
         _save_snapshot(self._connection(), "", saved)
 
     @explain_errors()
-    def forget(self, saved: SavedSnapshot) -> None:
-        self._connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
+    def drop_snapshots(self) -> None:
+        self._connection().execute("DELETE FROM superarm_snapshots")
 
     @explain_errors()
-    def compact(
-        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
-    ) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
         version, connection = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS, self._connection()
         with connection.transaction():
             connection.execute(COMPACTED)
@@ -408,7 +416,7 @@ class Postgres(Store):
                 ([tenant for tenant, _ in decisions], [id for _, id in decisions]),
             )
             note_version(connection, version)
-            _begin_with(connection, bases, archive)
+            _begin_with(connection, bases)
         self._version = version
 
     @explain_errors()
@@ -420,9 +428,8 @@ class Postgres(Store):
         with connection.transaction():
             n, held = reshard(connection, {} if base is None else base.position)
             if base is not None:
-                _begin_with(
-                    connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), ""
-                )
+                places = {problem_of(log): (log, seq) for log, seq in held.items()}
+                _begin_with(connection, split_snapshot(base, places))
         self._version = self._version - self._version % COMPACTED_VERSIONS + 2
         return n
 
@@ -440,11 +447,6 @@ class Postgres(Store):
             row,
         )
 
-    def former_places(self) -> FormerPlaces:
-        ((known,),) = self.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
-        found = self.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
-        return {(worker, seq): (former, number) for worker, seq, former, number in found}
-
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
@@ -452,7 +454,7 @@ class Postgres(Store):
             self._session.connection.close()
 
 
-class ProblemLog:
+class ProblemLog(Store):
     """The events and snapshots of one problem."""
 
     def __init__(self, store: Postgres, log: str) -> None:
@@ -498,12 +500,12 @@ def _insert(session: Session, rows: list[Any], new: list[str]) -> set[tuple[str,
         raise StoreUnavailable("another worker has written to a problem of this one") from None
 
 
-def _begin_with(connection: Any, bases: dict[str, SavedSnapshot], archive: str) -> None:
+def _begin_with(connection: Any, bases: dict[str, SavedSnapshot]) -> None:
     """Let logs begin with bases, and delete all snapshots, within a transaction."""
     connection.execute("DELETE FROM superarm_snapshots")
     connection.execute("DELETE FROM superarm_bases")
     for log, saved in bases.items():
-        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
+        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, '')", (log, *saved))
 
 
 def _save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:

@@ -170,31 +170,21 @@ WITH place AS (
     )
     FROM place WHERE (event.worker, event.seq) = (place.worker, place.seq)
     RETURNING event.worker, event.seq, place.worker AS former_worker, place.seq AS former_seq
-), noted AS (
-    INSERT INTO superarm_moved SELECT * FROM moved
 ), named AS (
     INSERT INTO superarm_workers SELECT DISTINCT worker FROM moved ON CONFLICT DO NOTHING
 )
 SELECT worker, seq, former_worker, former_seq FROM moved
 """
 
-_MOVED = """
-CREATE TABLE IF NOT EXISTS superarm_moved (
-    worker text NOT NULL, seq bigint NOT NULL, former_worker text NOT NULL, former_seq bigint NOT NULL,
-    PRIMARY KEY (worker, seq)
-)
-"""
-
 
 def reshard(connection: Any, begin: Position) -> tuple[int, Position]:
     """Give every problem a log of its own, within a transaction: how many events were moved there.
 
-    No event changes; it gets another number in another log, and its former place is noted, because decisions name what
-    they saw by it. Snapshots of all logs together are deleted. Of a log that was compacted, the base holds the events
-    up to ``begin``: they come first in the new logs, and their last numbers are returned.
+    No event changes; it gets another number in another log. Snapshots of all logs together are deleted. Of a log that
+    was compacted, the base holds the events up to ``begin``: they come first in the new logs, and their last numbers
+    are returned.
     """
     note_sharding(connection)
-    connection.execute(_MOVED)
     connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")
     moved = connection.execute(_RESHARD, (json.dumps(begin),)).fetchall()
     held = {log: 0 for log, *_ in moved}

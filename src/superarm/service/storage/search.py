@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from superarm.service.domain.decision import DecisionRecord, advance_record, counted_rows, open_record
 from superarm.service.domain.ledger import LogEntry
+from superarm.service.replies import HistoryInterval
 from superarm.service.storage.base import DecisionSpan, Store
 
 MAX_EXAMINED = 1_000
@@ -107,33 +106,6 @@ def decode_cursor(text: str) -> tuple[int, str] | None:
         return (int(at), id) if slash and at.isascii() and at.isdigit() and len(at) < 19 and "\0" not in id else None
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-
-
-class HistoryInterval(Struct, frozen=True):
-    """Decisions of some time.
-
-    Parameters
-    ----------
-    since
-        When it begins, in milliseconds since 1970.
-    until
-        When it ends.
-    decisions
-        How many decisions were made.
-    shown
-        How many of them showed the arm.
-    observed
-        How many of its outcomes were observed.
-    mean
-        Their mean; null if there are none.
-    """
-
-    since: int
-    until: int
-    decisions: int
-    shown: int
-    observed: int
-    mean: float | None
 
 
 def arm_history(

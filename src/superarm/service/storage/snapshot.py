@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,10 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState, fitted_part
-from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
 
 log = logging.getLogger("superarm.snapshot")
 
@@ -57,9 +55,6 @@ class Counters(Struct, frozen=True, array_like=True):
 
 FORMAT = 2
 """Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
-
-UNSOUND_EVENTS = 50_000
-"""Services that wrote format 1 took snapshots while they ran only after so many events; shorter logs have none."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -149,7 +144,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
         return None
 
 
-def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
+def begin_ledger(store: Store) -> tuple[Ledger, Position]:
     """The ledger that the log begins with, and its position: empty, or the bases of a log that was compacted."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     bases = []
@@ -162,17 +157,17 @@ def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
     if bases:
         _apply_problems(ledger, position, store)
         for base in bases:
-            _unpack(ledger, base, store)
+            _unpack(ledger, base)
     return ledger, position
 
 
-def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
+def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
     """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
     ledger, position = Ledger(), None
     for saved in store.snapshots():
         snapshot = decode_snapshot(saved)
-        if snapshot is not None and snapshot.format == 1 and sum(snapshot.position.values()) >= UNSOUND_EVENTS:
-            log.warning("a snapshot of an earlier version may count an event twice; the log is read instead")
+        if snapshot is not None and not _is_current(snapshot):
+            log.warning("a snapshot of an earlier version does not hold all that is counted; the log is read instead")
         elif snapshot is not None:
             ledger, position = open_snapshot(store, snapshot), dict(snapshot.position)
             break
@@ -188,30 +183,36 @@ def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     return ledger, position, folded
 
 
-def open_snapshot(store: LogReader, snapshot: Snapshot) -> Ledger:
+def open_snapshot(store: Store, snapshot: Snapshot) -> Ledger:
     """The ledger at the position of a snapshot."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     _apply_problems(ledger, snapshot.position, store)
-    _unpack(ledger, snapshot, store)
+    _unpack(ledger, snapshot)
     return ledger
 
 
-def _apply_problems(ledger: Ledger, position: Position, store: LogReader) -> None:
+def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
     """Apply the events of problems up to a position."""
     for read in store.tail({}, problems=True):
         if read.seq <= position.get(read.worker, 0):
             ledger.apply(read.entry)
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
-    histories = snapshot.histories or [
-        History(decisions=part.asked) for part in snapshot.counters
-    ]  # earlier ones: none
+def _is_current(snapshot: Snapshot) -> bool:
+    """Whether a snapshot holds what this version counts."""
+    return snapshot.format == FORMAT and all(history.decisions >= 0 for history in snapshot.histories)
+
+
+def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
+    histories = snapshot.histories or [History() for _ in snapshot.counters]  # earlier ones: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         _restore_counters(ledger.problems[part.tenant, part.name], part, history)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
-    _count_decisions(ledger, snapshot, store)
+    for problem, learner in ledger.problems.items():
+        if learner.history.decisions < 0:  # a base of an earlier version, which did not count them
+            ended = learner.history.complete + learner.history.expired
+            learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
 def _restore_counters(state: ProblemState, part: Counters, history: History) -> None:
@@ -232,33 +233,6 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
         held = {**(held or {}), **(held_from_plain(part.fitted, like) or {})}
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
-
-
-def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
-    """Count the decisions of a snapshot that does not hold their number: it is of an earlier version.
-
-    They are complete, expired, pending or, as the log says, unshown; what a compaction has removed of the last ones is
-    missed.
-    """
-    uncounted = [(c.tenant, c.name) for c in snapshot.counters if ledger.problems[c.tenant, c.name].decisions < 0]
-    if not uncounted:
-        return
-    unshown, erased = set[Key](), set[Key]()
-    for read in store.tail({}):
-        entry = read.entry
-        if read.seq <= snapshot.position.get(read.worker, 0):
-            if isinstance(entry.event, Activated) and entry.event.shown == ():
-                unshown.add((entry.tenant, entry.stream))
-            elif isinstance(entry.event, Erased):
-                erased.add((entry.tenant, entry.stream))
-    never = Counter[tuple[str, str, int]]()
-    for key in unshown - erased:
-        if (record := recall_decision(store, key)) is not None:
-            never[key[0], record.asked.problem, record.asked.born] += 1
-    for problem in uncounted:
-        learner = ledger.problems[problem]
-        ended = learner.history.complete + learner.history.expired + never[(*problem, learner.born)]
-        learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
 class VerifyReport(NamedTuple):
@@ -300,7 +274,7 @@ def _verify(store: Store) -> VerifyReport:
     return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
 
 
-def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[str]:
+def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
     """Where a snapshot differs from the fold of the log up to its position."""
     snapshot = decode_snapshot(saved)
     if snapshot is None:
@@ -320,44 +294,24 @@ def _steps_of(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
     return {key: record.step for key, record in records.items()}
 
 
-class RepairReport(NamedTuple):
-    """What ``repair`` did: snapshots that disagreed with the log and were deleted, and those that were kept.
-
-    ``events`` are held by the snapshot that was written in place of the deleted ones.
-    """
-
-    deleted: int
-    kept: int
-    events: int
-
-
-def repair(store: Store) -> RepairReport:
-    """Delete the snapshots that disagree with the log and write one that is the fold of it.
+def repair(store: Store) -> int:
+    """Replace all snapshots by one that is the fold of the log: how many events it holds.
 
     The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
     """
     store.keep_out_others()
     if (found := store.check()) != "ok":
         raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
-    every = list(store.snapshots())
-    wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
-    for part in store.problem_logs():
-        own = list(part.snapshots())
-        every += own
-        wrong += [saved for saved in own if _snapshot_faults(part, saved, "snapshot")]
-    if not wrong:
-        return RepairReport(0, len(every), 0)
     whole, n_events = fold_log(store, None)
     position: Position = {}
     for read in store.tail({}):  # also what a base holds already: the numbers are those of the whole log
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
-    for saved in wrong:
-        store.forget(saved)
+    store.drop_snapshots()
     store.save(take_snapshot(whole, position))
-    return RepairReport(len(wrong), len(every) - len(wrong), n_events)
+    return n_events
 
 
-def fold_log(store: LogReader, until: Position | None) -> tuple[Ledger, int]:
+def fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
     """The ledger that follows from the log, or from its events up to a position; and how many events that were."""
     ledger, begin = begin_ledger(store)
     n_events = 0

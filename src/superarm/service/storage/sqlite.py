@@ -158,34 +158,21 @@ class Sqlite(Store):
         base = read_base(self._reader)
         return [] if base.saved is None else [base.saved]
 
-    def compact(
-        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
-    ) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
         (saved,) = bases.values()
         with _transaction(self._writer) as connection:
             for _, seq, line in notes:
                 values = (seq, *line[:4], zlib.crc32(line.body), line.body)
                 connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
             last = max(seq for _, seq, _ in notes)
-            begin_with(connection, saved, last, archive)
-            remove_decisions(connection, decisions, last)
-        self._writer.execute("VACUUM")
+            begin_with(connection, saved, last)
+            remove_decisions(connection, decisions)
 
-    @property
-    def compactor(self) -> "Sqlite":
-        """This process alone writes to the file."""
-        return self
+    def shrink(self) -> None:
+        self._writer.execute("VACUUM")
 
     def reader(self) -> "Sqlite":
         return Sqlite(self.path, lock=False, rests=True)
-
-    def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
-        with _transaction(self._writer) as connection:
-            begin_with(connection, base, position, archive)
-
-    def remove(self, decisions: list[Key], position: int) -> None:
-        with _transaction(self._writer) as connection:
-            remove_decisions(connection, decisions, position)
 
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:
@@ -194,9 +181,8 @@ class Sqlite(Store):
                 "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (MAX_SNAPSHOTS,)
             )
 
-    def forget(self, saved: SavedSnapshot) -> None:
-        with _transaction(self._writer) as connection:
-            connection.execute("DELETE FROM snapshots WHERE digest = ? AND body = ?", saved)
+    def drop_snapshots(self) -> None:
+        self._writer.execute("DELETE FROM snapshots")
 
     def keep_out_others(self) -> None:
         if not self._locks:

@@ -86,7 +86,7 @@ def read_base(connection: sqlite3.Connection) -> LogBegin:
     return LogBegin(position, kept, SavedSnapshot(*saved))
 
 
-def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: int, archive: str) -> None:
+def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: int) -> None:
     """Let a log begin with a base, and delete its snapshots, within a transaction.
 
     No event after the last base is missing, so that none has to be counted.
@@ -94,15 +94,15 @@ def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: i
     before = read_base(connection)
     kept = before.kept + position - before.position
     connection.execute(COMPACTED)
-    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, ?)", (position, kept, *saved, archive))
+    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, '')", (position, kept, *saved))
     connection.execute("DELETE FROM snapshots")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version % COMPACTED_VERSIONS + COMPACTED_VERSIONS}")
 
 
-def remove_decisions(connection: sqlite3.Connection, decisions: list[Key], position: int) -> None:
-    """Remove the events of decisions up to the position of the base, within a transaction; nothing of them is left."""
+def remove_decisions(connection: sqlite3.Connection, decisions: list[Key]) -> None:
+    """Remove the events of decisions, which the base holds, within a transaction; nothing of them is left."""
     connection.execute("PRAGMA secure_delete = ON")
-    query = "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ? AND seq <= ?"
-    removed = connection.executemany(query, [(*key, position) for key in decisions]).rowcount
+    query = "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ?"
+    removed = connection.executemany(query, decisions).rowcount
     connection.execute("UPDATE base SET kept = kept - ?", (max(0, removed),))

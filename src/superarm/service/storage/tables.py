@@ -3,7 +3,7 @@
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
 if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
-of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy),
+of the arm to be in the slate, exact or counted from ``inclusion_draws``),
 ``group`` (the user's segment, where the problem has segments), ``comparison`` ("policy" or "control" where a control
 share is compared) and ``unit`` (a digest of whom the decision was for).
 
@@ -12,19 +12,21 @@ A Parquet file also holds the problems, for ``superarm.offline``: JSON under the
 
 import csv
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import numpy as np
 from msgspec import json
 
 from superarm.core.describe import describe
 from superarm.core.errors import InvalidArgument, MissingExtra
-from superarm.offline.formats.tables import NAMES, NOT_SHOWN, read_columns
+from superarm.offline import Log
+from superarm.rewards import Linear
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store, recall_decision
-from superarm.service.storage.replay import Inclusion, Replayed
 
 FIELDS = {
     "timestamp": "int64",
@@ -44,7 +46,6 @@ FIELDS = {
     "deterministic": "bool",
     "inclusion": "double",
     "inclusion_draws": "int64",
-    "target_inclusion": "double",
     "group": "string",
     "comparison": "string",
     "unit": "string",
@@ -53,13 +54,9 @@ FIELDS = {
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows(
-    store: Store, tenant: str | None = None, problem: str | None = None, replayed: dict[Key, Replayed] | None = None
-) -> Iterator[dict[str, Any]]:
-    """The decisions of the log, entry by entry; ``replayed`` has what was computed of them afterwards."""
-    names = Ledger()
-    for read in store.tail({}, problems=True):
-        names.apply(read.entry)
+def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
+    """The decisions of the log, entry by entry."""
+    names = _problems(store)
     for key in _decisions(store):
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
@@ -67,50 +64,40 @@ def rows(
         if not names.serves(key[0], record):
             continue  # of a problem that was deleted
         learner = names.problems[key[0], record.asked.problem]
-        yield from decision_rows(key[0], record, learner, (replayed or {}).get(key))
+        yield from decision_rows(key[0], record, learner)
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
     """The problems of the log, as plain data: tenant, name, the names of arms and items, and the description."""
+    found = []
+    for (owner, name), state in _problems(store).problems.items():
+        if (tenant, problem) == (tenant and owner, problem and name):
+            names = {"tenant": owner, "name": name, "arms": list(state.arms.all), "items": list(state.items.all)}
+            found.append(names | {"problem": describe(state.problem)})
+    return found
+
+
+def _problems(store: Store) -> Ledger:
+    """The problems of the log, without what was learnt."""
     ledger = Ledger()
     for read in store.tail({}, problems=True):
         ledger.apply(read.entry)
-    return [
-        describe_problem(owner, name, state)
-        for (owner, name), state in ledger.problems.items()
-        if (tenant, problem) == (tenant and owner, problem and name)
-    ]
+    return ledger
 
 
-def describe_problem(tenant: str, name: str, state: ProblemState) -> dict[str, Any]:
-    """One problem as plain data."""
-    return {
-        "tenant": tenant,
-        "name": name,
-        "arms": list(state.arms.all),
-        "items": list(state.items.all),
-        "problem": describe(state.problem),
-    }
+def _decisions(store: Store) -> list[Key]:
+    entries = (read.entry for read in store.tail({}))
+    return [(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision" and entry.step == 0]
 
 
-def _decisions(store: Store) -> list[tuple[str, str]]:
-    return [
-        (read.entry.tenant, read.entry.stream)
-        for read in store.tail({})
-        if read.entry.kind == "decision" and read.entry.step == 0
-    ]
-
-
-def decision_rows(
-    tenant: str, record: DecisionRecord, learner: ProblemState, again: Replayed | None = None
-) -> Iterator[dict[str, Any]]:
-    """One row per arm of a decision and item; ``again`` has what was computed of it afterwards."""
+def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
+    """One row per arm of a decision and item."""
     asked = record.asked
     state = record.state
-    chances = asked.propensities if record.action == asked.action else None
+    as_asked = record.action == asked.action
+    chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
-    inclusion, target = _inclusion(record, again)
     group = None if learner.contexts is None else learner.contexts.segment_name(asked)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
@@ -135,25 +122,13 @@ def decision_rows(
                 "defaulted": defaulted,
                 "propensity_score": chances[place] if chances and place is not None else None,
                 "deterministic": certain,
-                "inclusion": inclusion.chances[place] if inclusion.chances and place is not None else None,
-                "inclusion_draws": inclusion.draws if inclusion.chances else None,
-                "target_inclusion": target[place] if target and place is not None else None,
+                "inclusion": inclusion[place] if inclusion and place is not None else None,
+                "inclusion_draws": asked.draws if inclusion else None,
                 "group": group,
                 "comparison": asked.group or None,
                 "unit": asked.unit or None,
                 "fallback": asked.fallback,
             }
-
-
-def _inclusion(record: DecisionRecord, again: Replayed | None) -> tuple[Inclusion, tuple[float, ...] | None]:
-    """The inclusion of the arms of a slate as it was shown, by its own policy and by another one."""
-    asked = record.asked
-    if record.action != asked.action:
-        return Inclusion(None, 0), None
-    own = Inclusion(asked.inclusion, asked.draws)
-    if own.chances is None and again is not None and again.own is not None:
-        own = again.own
-    return own, None if again is None else again.target
 
 
 def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
@@ -175,95 +150,44 @@ def export(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[st
 def _export_csv(table: Iterable[dict[str, Any]], target: Path) -> int:
     n = 0
     with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
+        csv.writer(file).writerow(FIELDS)
         for row in table:
-            writer.writerow({name: _escape_formula(value) for name, value in row.items()})
+            write_csv(file, [row.values()])
             n += 1
     return n
 
 
-def _escape_formula(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote before it: names are untrusted."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+def write_csv(file: TextIO, rows: Iterable[Iterable[Any]]) -> None:
+    """Rows as CSV. Text that a spreadsheet would take for a formula gets a quote before it: names are untrusted."""
+    csv.writer(file).writerows(
+        [f"'{x}" if isinstance(x, str) and x.startswith(_FORMULA_STARTS) else x for x in row] for row in rows
+    )
 
 
 def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[str, Any]]) -> int:
-    arrow, parquet = import_arrow()
-    types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
-    fields = [(name, types[kind]) for name, kind in FIELDS.items()]
-    schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
-    n, batch = 0, list[dict[str, Any]]()
-    with parquet.ParquetWriter(target, schema) as writer:
-        for row in table:
-            batch.append(row)
-            n += 1
-            if len(batch) == 50_000:
-                writer.write_table(arrow.Table.from_pylist(batch, schema))
-                batch = []
-        writer.write_table(arrow.Table.from_pylist(batch, schema))
-    return n
-
-
-def import_arrow() -> tuple[Any, Any]:
-    """The modules ``pyarrow`` and ``pyarrow.parquet``; ``MissingExtra`` if they are not installed."""
     try:
-        import pyarrow
+        import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("pyarrow", "service") from None
-    return pyarrow, parquet
+    types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
+    fields = [(name, types[kind]) for name, kind in FIELDS.items()]
+    schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
+    n, rest = 0, iter(table)
+    with parquet.ParquetWriter(target, schema) as writer:
+        while batch := list(islice(rest, 50_000)):
+            writer.write_table(arrow.Table.from_pylist(batch, schema))
+            n += len(batch)
+    return n
 
 
-Pull = tuple[str, dict[str, float]]
-"""An arm, and the outcomes of its items; one that is for all items is under the name "".
-"""
+def read_pulls(source: Path, problem: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The pulls in a file that ``superarm.offline.Log.read`` reads: an arm, and the outcomes of its items.
 
-
-def read_pulls(source: Path, problem: str | None = None) -> Iterator[Pull]:
-    """The pulls in a .parquet, .csv or .jsonl file with the columns of ``superarm.offline.Log.read``.
-
-    Rows of the same decision and arm that follow each other are one pull. Decisions that were never shown, and outcomes
-    that are empty, are left out. ``problem`` is the one to take where the file has several.
+    An outcome that is for all items is under the name "". ``problem`` is the one to take where the file has several.
     """
-    columns, _ = read_columns(source)
-    table = {what: next((columns[name] for name in names if name in columns), None) for what, names in NAMES.items()}
-    for what in ("arm", "outcome"):
-        if table[what] is None:
-            missing = " or ".join(NAMES[what])
-            raise InvalidArgument("source", f"no column {missing}", f"found {', '.join(columns)}")
-    n = len(table["arm"] or [])
-    full: dict[str, list[Any]] = {what: [None] * n if values is None else values for what, values in table.items()}
-    kept = _select(full, problem)
-    last: Any = None
-    values: dict[str, float] = {}
-    for row in kept:
-        place = (str(full["arm"][row]), row if full["decision"][row] is None else full["decision"][row])
-        if place != last and values:
-            yield last[0], values
-            values = {}
-        last = place
-        if full["outcome"][row] not in (None, ""):
-            values[str(full["item"][row] or "")] = _value(full["outcome"][row], row + 1)
-    if values:
-        yield last[0], values
-
-
-def _select(table: dict[str, list[Any]], wanted: str | None) -> list[int]:
-    """The rows of decisions that were shown, of one problem."""
-    found = sorted({str(name) for name in table["problem"] if wanted in (None, name)})
-    if len(found) > 1 or (wanted is not None and not found):
-        known = ", ".join(sorted({str(name) for name in table["problem"]}))
-        raise InvalidArgument("--only", f"{wanted!r} fits {len(found)} problems of the file", f"give one of {known}")
-    rows = zip(table["problem"], table["state"], strict=True)
-    return [n for n, (name, state) in enumerate(rows) if wanted in (None, name) and state not in NOT_SHOWN]
-
-
-def _value(outcome: Any, row: int) -> float:
-    try:
-        value = float(outcome)
-    except (TypeError, ValueError):
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise InvalidArgument("source", f"row {row}: {outcome!r}", "give outcomes in [0, 1]")
-    return value
+    log = Log.read(source, reward=Linear(), name=problem)
+    items = ["" if name == "value" else name for name in log.items]
+    for arm, values, seen in zip(log.rows.arm, log.rows.outcome, log.rows.seen, strict=True):
+        if seen.any():
+            yield log.arms[arm], {items[i]: float(values[i]) for i in np.flatnonzero(seen)}
