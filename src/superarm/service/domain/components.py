@@ -45,7 +45,7 @@ class PolicyEntry(NamedTuple):
 
 _PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
 _DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
-_CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
+_CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder")
 _RANDOM = (
     "cts",
     "pooled_thompson",
