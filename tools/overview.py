@@ -1,64 +1,46 @@
-"""Draw docs/overview.png: two arms that cover the same items, and regret of five policies on random coverage.
+"""Draw docs/overview.png: what superarm earns beside a shop's present list, over visits.
 
-``python tools/overview.py`` takes some seconds.
+``python tools/overview.py`` takes some minutes: the seven kinds of shops on which no policy was developed, ten draws each.
 """
 
 from pathlib import Path
-from typing import Any
 
-from matplotlib.figure import Figure
+import numpy as np
 
-import superarm as sa
+from superarm.earnings.commands import VISITS, play
+from superarm.earnings.shops import KINDS
+from superarm.simulation.plots import new_figure
 
-HERE = Path(__file__).parent.parent / "docs"
+PICTURE = Path(__file__).parent.parent / "docs" / "overview.png"
+DRAWS = 10
 POLICIES = {
-    "uniform": sa.uniform(),
-    "CUCB": sa.cucb(),
-    "KL-UCB": sa.kl_ucb(),
-    "Thompson sampling": sa.cts(),
-    "directional KL-MOSS": sa.directional_kl_moss(),
+    "superarm, starting from the list": ("pooled_thompson, baseline", "-", "#0072b2"),
+    "superarm, starting from nothing": ("pooled_thompson", "--", "#d55e00"),
+    "Thompson sampling from nothing": ("cts", ":", "#555555"),
 }
 
 
-def draw_batches(axes: Any) -> None:
-    """Two batches of two arms over four items each: one with the same items twice, one with different items."""
-    for column, (title, covered) in enumerate(
-        {"2 of 4 items": ((0, 1), (0, 1)), "3 of 4 items": ((0, 1), (2,))}.items()
-    ):
-        left = 3.2 * column
-        axes.text(left + 1.0, 4.6, title, ha="center", fontsize=10, weight="bold")
-        for arm, items in enumerate(covered):
-            colour, x, y = ("#0072b2", "#d55e00")[arm], left, 2.6 - 1.6 * arm
-            axes.scatter([x], [y], s=420, color=colour, marker="s", zorder=3)
-            axes.text(x, y, "AB"[arm], color="white", ha="center", va="center", weight="bold", zorder=4)
-            for item in items:
-                axes.plot([x, left + 2.0], [y, 3.6 - 1.1 * item], color=colour, linewidth=2)
-        reached = {item for items in covered for item in items}
-        for item in range(4):
-            face = "#009e73" if item in reached else "white"
-            axes.scatter([left + 2.0], [3.6 - 1.1 * item], s=160, facecolor=face, edgecolor="#555555", zorder=3)
-    axes.text(2.6, -0.75, "squares: arms of the batch; circles: items", ha="center", fontsize=9, color="#444444")
-    axes.set_xlim(-0.7, 6.0)
-    axes.set_ylim(-1.1, 5.1)
-    axes.axis("off")
-
-
 def main() -> None:
-    """Simulate, draw and write the picture; print the table that belongs to it."""
-    from superarm.simulation.plots import draw_curves
-
-    instance = sa.instances.random_coverage(n_arms=30, n_items=10, k=3, high=0.3)
-    results = sa.simulate(instance, POLICIES, horizon=10_000, replications=10, seed=0)
-    print(results)
-    figure = Figure(figsize=(10, 3.8), layout="constrained", facecolor="white")
-    batches, curves = figure.subplots(1, 2, width_ratios=(1, 1.35))
-    draw_batches(batches)
-    draw_curves(curves, results.rounds, results.regret)
-    curves.set_xlabel("round")
-    curves.set_ylabel("regret")
-    curves.legend(frameon=False)
-    curves.spines[["top", "right"]].set_visible(False)
-    figure.savefig(HERE / "overview.png", dpi=130)
+    """Serve the shops, draw and write the picture; print its numbers."""
+    figure = new_figure(figsize=(8.0, 3.6))
+    axes = figure.add_subplot()
+    shops = [name for name, kind in KINDS.items() if kind.held_out]
+    for name, (policy, style, colour) in POLICIES.items():
+        entries = [play(shop, policy, DRAWS, VISITS) for shop in shops]
+        visits, ratio = entries[0].visits, np.mean([(one.earned / one.present).mean(0) for one in entries], axis=0)
+        axes.plot(visits[visits >= 10], ratio[visits >= 10], style, color=colour, label=name, linewidth=2.0)
+        parts = (f"first {n:,}: {np.mean([one.relative(n).mean() for one in entries]):.2f}" for n in (1_000, VISITS))
+        print(f"{name}: {', '.join(parts)} of the list")
+    axes.axhline(1.0, color="black", linewidth=1.0)
+    axes.text(11, 1.015, "the shop's own list", fontsize=9)
+    axes.set_xscale("log")
+    axes.set_xticks([10, 100, 1_000, 10_000], ["10", "100", "1,000", "10,000"])
+    axes.set_xlabel("visits")
+    axes.set_ylabel("earnings so far ÷ the list's")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(0.0, 0.62))
+    figure.savefig(PICTURE, dpi=130)
 
 
 if __name__ == "__main__":
