@@ -48,6 +48,9 @@ GOOD = [
         sets.Knapsack([1.0, 2.0, 3.0, 2.0, 1.0, 1.5], 4.0),
     ),
     *(sets.Matching(3, 3, [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]), sets.Pinned(Subsets(3), [4])),
+    sets.Intersection(
+        [sets.PartitionMatroid("aabbcc", {}, 3, {"a": 1}), sets.PartitionMatroid("xyxyxy", {"x": 1, "y": 2})]
+    ),
     *(sets.PartitionMatroid("aabbcc", {"a": 1, "b": 2, "c": 1}), sets.Slots([[0, 1, 5], [1, 2, 3], [3, 4, 5]])),
     sets.Paths(4, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3)], 0, 3),
     *(oracles.Exhaustive(), oracles.LocalSearch(), oracles.ContinuousGreedy(4), oracles.Linearised()),

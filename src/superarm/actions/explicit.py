@@ -196,8 +196,7 @@ class Intersection(Actions):
         return [rule.join(one, arm) for rule, one in zip(self.rules, state, strict=True)]
 
     def ceiling(self, worth: Floats, view: View) -> Floats:
-        bounds = [rule.ceiling(worth, view) for rule in self.rules]
-        return super().ceiling(worth, view) if self.matroid else np.minimum.reduce(bounds)
+        return np.minimum.reduce([super().ceiling(worth, view), *(r.ceiling(worth, view) for r in self.rules)])
 
     def n_batches(self, n_arms: int) -> float:
         return count_subsets(n_arms, self.capacity(n_arms))

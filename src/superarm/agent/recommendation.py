@@ -74,9 +74,9 @@ SITUATIONS = (
         lambda problem, whole: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
-        "regret bound; kl_ucb() is the choice with a proof. If a decision shows what its arms do for all items at "
-        "once, say whole=True; if rates change, put it in discounted(…).",
+        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md); no regret bound "
+        "is known, kl_ucb() has one. If a decision shows what its arms do for all items at once, say whole=True; if "
+        "rates change, put it in discounted(…); if single items succeed more often than not, take kl_moss().",
     ),
 )
 """The table, in the order in which it is read."""

@@ -217,9 +217,10 @@ class Posterior:
     def _shapes(self, theta: Floats) -> tuple[Floats, Floats | None]:
         """Both parameters of the Beta distributions of entries; with one item per arm only their means."""
         kappa = self.observed.across(self.prior.kappa)
-        mean = np.clip(self.observed.support.by_arm(theta) * self.lift, 1e-6, 0.9)
-        if np.isinf(kappa).any():
-            return mean, None
+        rate = self.observed.support.by_arm(theta) * self.lift
+        mean = np.clip(rate, 1e-6, 0.9)
+        if np.isinf(kappa).any():  # rates above 0.9 keep their order, below 1
+            return np.where(rate > mean, 1.0 - 0.1 * decay(10.0 * (rate - mean)), mean), None
         strength = np.maximum(kappa * (1.0 - mean) / mean, 0.5)
         return strength * mean + self.s, strength * (1.0 - mean) + (self.n - self.s)
 
