@@ -25,13 +25,12 @@ def _blocks(page):
     return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
 
 
-SAME_AS_THE_README = "quickstart-experiment.md"
-FIRST = ("README.md", "own-components.md", "quickstart-agent.md", "agent.md")
+FIRST = ("README.md", "own-components.md", "quickstart-agent.md", "agent.md", "quickstart-experiment.md")
 """The pages whose examples run in the first tier; those of all others are in the second."""
 RUNNABLE = [
     pytest.param(page, marks=() if page.name in FIRST else pytest.mark.slow("every page of the documentation"))
     for page in PAGES
-    if _blocks(page) and page.name != SAME_AS_THE_README
+    if _blocks(page)
 ]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
@@ -72,15 +71,6 @@ def test_an_example_that_fails_is_noticed_and_leaves_nothing_to_the_next(pages, 
     assert output.splitlines()[-1] == "ValueError: here"
     script.write_text("import math, os\nprint(math.pi > 3.1, os.getcwd())")
     assert pages.run(script) == (0, f"True {tmp_path}\n")
-
-
-def test_the_comparison_of_the_quick_start_is_that_of_the_readme():
-    """So what runs the README runs it, and compares what it prints."""
-    quick_start, readme = ((ROOT / name).read_text() for name in ("docs/start/quickstart-experiment.md", "README.md"))
-    (example,) = re.findall(r"```python\nimport superarm as sa\n\n(.*?)```", quick_start, re.S)
-    (shown,) = re.findall(r"```text\n(.*?)```", quick_start, re.S)
-    assert [line for line in example.splitlines() if line not in readme.splitlines()] == ['results.plot("regret.png")']
-    assert shown in readme
 
 
 @pytest.mark.parametrize("page", PROMPTED, ids=lambda page: page.name)

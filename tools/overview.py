@@ -1,6 +1,6 @@
 """Draw docs/overview.png: what superarm earns beside a shop's present list, over visits.
 
-``python tools/overview.py`` takes some minutes: the seven kinds of shops on which no policy was developed, ten draws each.
+``python tools/overview.py`` takes some minutes: seven kinds of shops that no policy was developed on, ten draws each.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ def main() -> None:
     axes.set_ylabel("earnings so far ÷ the list's")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(0.0, 0.62))
+    axes.legend(frameon=False, loc="upper left")
     figure.savefig(PICTURE, dpi=130)
 
 

@@ -19,7 +19,7 @@ SPECS = Path(__file__).parents[1] / "src" / "superarm" / "experiments" / "spec" 
 RECORD = DOCS / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
 OTHERS = (
-    ("overview.png", "Similar arms, and regret of five policies", "python tools/overview.py", "start/what-it-is.md"),
+    ("overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "earnings.md"),
     ("theory/headline.png", "Regret against the batch size", "superarm run paper", "theory/headline.md"),
     ("items.png", "Regret against the number of items", "superarm run items", "champion.md"),
     ("changing.png", "Parameters that change", "superarm run changing", "changing.md"),
