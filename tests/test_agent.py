@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import superarm as sa
 from superarm.actions import Explicit, Laminar, Pinned, Subsets
 from superarm.agent import Agent, Learner
 from superarm.context import Context, Features, models
@@ -849,3 +850,17 @@ def test_columns_of_past_data_that_are_numbers_are_put_into_order():
     p = np.arange(21).reshape(7, 3) / 21
     shuffled = FRAMES["pandas"](p[::-1, ::-1], [2, 1, 0], range(6, -1, -1))
     assert np.array_equal(PROBLEM.entries(shuffled), PROBLEM.entries(p))
+
+
+def test_what_is_known_is_a_table_with_names():
+    problem = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2))
+    agent = sa.Agent(problem, sa.kl_ucb(), seed=0, arms=["a", "b", "c"], items=["x", "y"])
+    decision = agent.ask()
+    agent.tell(decision, [[1, 0.5], [0, 1]], seen=[[True, True], [True, False]])
+    first, second = decision.arms
+    rows = {row["arm"]: row for row in agent.table()}
+    assert rows[first] == {"arm": first, "pulls": 1.0, "x": 1.0, "y": 0.5}
+    assert rows[second]["x"] == 0.0
+    assert np.isnan(rows[second]["y"])
+    assert agent.table().to_pandas().columns.tolist() == ["arm", "pulls", "x", "y"]
+    assert agent.estimates().mean.shape == agent.estimates().variance.shape == (3, 2)

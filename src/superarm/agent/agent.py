@@ -4,7 +4,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,19 @@ from superarm.core.labels import Labels, align, is_frame
 from superarm.core.problem import Problem
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
+from superarm.core.table import Table
 from superarm.core.tally import Feedback, Tally
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Estimates(NamedTuple):
+    """Mean and variance of every entry."""
+
+    mean: Floats
+    variance: Floats
 
 
 def _in_turn(method: F) -> F:
@@ -142,14 +150,29 @@ class Agent:
         return tuple(entry.decision for entry in self._decisions.pending.values())
 
     @_in_turn
-    def estimates(self) -> tuple[Floats, Floats]:
+    def estimates(self) -> Estimates:
         """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
 
         With segments there is a leading axis for them.
         """
         known, to_user = self.tally.known_estimates(), self.problem.support.to_user
         mean, variance = (np.array([to_user(row) for row in entries]) for entries in known)
-        return (mean[0], variance[0]) if len(mean) == 1 else (mean, variance)
+        return Estimates(mean[0], variance[0]) if len(mean) == 1 else Estimates(mean, variance)
+
+    @_in_turn
+    def table(self) -> Table:
+        """What is known, by names: one row per arm with its pulls and the mean of every item; ``to_pandas`` and others.
+
+        With segments the means are over all of them.
+        """
+        n, total = self.tally.counts(self.tally.pulls), self.tally.total
+        if not isinstance(self.problem.support, Dense):
+            raise InvalidArgument("agent", "its problem is sparse", "take estimates()", "table")
+        seen = np.broadcast_to(n, total.shape).sum(axis=0)
+        mean = np.where(seen > 0.0, total.sum(axis=0) / np.maximum(seen, 1e-300), np.nan).T
+        pulls = self.tally.pulls.sum(axis=0)
+        rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
+        return Table([{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows])
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:
