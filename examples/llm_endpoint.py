@@ -36,7 +36,7 @@ def main() -> None:
     given = parser.parse_args()
     prices = {name: float(price) for name, _, price in (one.rpartition("=") for one in given.models)}
     actions = sa.Knapsack(list(prices.values()), given.budget)
-    agent = sa.Agent(sa.Problem(len(prices), 1, sa.Coverage(), actions), arms=list(prices))
+    agent = sa.Agent(sa.Problem(len(prices), 1, sa.Coverage(), actions), arms=list(prices), seed=0)
     solved = dollars = n = 0.0
     with ThreadPoolExecutor(8) as pool:
         for line in sys.stdin:
