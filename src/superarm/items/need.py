@@ -85,7 +85,7 @@ def need(log: Any, seed: int = 0) -> Need:
     arm = np.where(shown, slates, 0)
     n = np.bincount(arm[shown], minlength=log.problem.n_arms)
     total = np.bincount(arm[shown], answers[shown], log.problem.n_arms)
-    mean = float(total.sum() / max(1, n.sum()))
+    mean = float(total.sum()) / max(1, int(n.sum()))
     rates = np.where(shown, (total[arm] - answers + mean) / np.maximum(n[arm], 1), 0.0)
     promised, realised = 1.0 - np.prod(1.0 - rates, axis=1), 1.0 - np.prod(1.0 - answers, axis=1)
     rest = np.where(shown, answers - rates, 0.0)
