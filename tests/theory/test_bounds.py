@@ -253,3 +253,12 @@ def test_regret_between_the_bounds(seed):
             least = 0.25 * gaps(instance, alpha=1.0).smallest * 1500
             assert regret[-1] >= 0.5 * min(float(table["graves_lai"].value[-1]), least) - 1e-6
     assert checked >= 8
+
+
+@pytest.mark.parametrize(("n", "applies"), [(1, True), (2, False)])
+def test_directional_bounds_are_for_at_most_one_free_sample(n, applies):
+    """With more, counts exceed the round, which the lemma on optimism does not cover."""
+    plain = sa.instances.many_items(3)
+    instance = sa.Instance(plain.problem, sa.environments.FreeSamples(plain.environment, n))
+    found = sa.theory.bounds(instance, sa.policies.directional_kl_ucb(rho=1.5, c=2.0), 1000)
+    assert any(bound.applies and "directional" in bound.name for bound in found) is applies

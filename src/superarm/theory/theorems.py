@@ -76,8 +76,10 @@ class Question:
     @cached_property
     def level(self) -> KL | None:
         """The index of a directional policy with one bound per arm, if its level is a logarithm; else None."""
-        policy = self.policy
+        policy, environment = self.policy, self.instance.environment
         if not isinstance(policy, DirectionalPolicy) or not policy.applies(self.instance.problem):
+            return None
+        if isinstance(environment, FreeSamples) and environment.n > 1:  # counts exceed the round: nothing is proved
             return None
         return policy.index if isinstance(policy.index, KL) else None
 

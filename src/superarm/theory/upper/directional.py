@@ -44,9 +44,9 @@ def upper_bound_directional(
     items, and :math:`C_1(t) \le 2\sqrt t`. With one arm per batch :math:`E = 1` and the first term is
     :math:`8\sigma_j^2/\Delta_j`. The sums are bounded for ``rho=1.5, c=2``, so that the bound is
     :math:`12\sigma_j^2/\Delta_j\cdot\log T` and smaller terms; for the default ``rho=1, c=3`` the first one grows like
-    :math:`\sqrt T/\log^3T`, and is below 10 up to :math:`10^7` rounds. ``gamma_g`` of the result is the term with
-    deviations, ``gamma_inf`` that with b. Theorem 1 of ``docs/theory/directional.md``, derived for superarm in the
-    setting of [MerlisMannor2019]_.
+    :math:`\sqrt T/\log^3T`, and with one arm per batch is below 10 up to :math:`10^7` rounds.
+    ``gamma_g`` of the result is the term with deviations, ``gamma_inf`` that with b. Theorem 1
+    of ``docs/theory/directional.md``, derived for superarm in the setting of [MerlisMannor2019]_.
 
     Parameters
     ----------
