@@ -305,6 +305,7 @@ class SettingsBody(Body, frozen=True):
     explore: Share | UnsetType = UNSET
     window_s: Window | UnsetType | None = UNSET
     at_window_end: Share | Literal["ignore"] | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
     late: Late | UnsetType = UNSET
     max_pending: MaxPending | UnsetType = UNSET
     propensity_draws: Draws | UnsetType = UNSET

@@ -381,6 +381,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         How many seconds feedback is awaited; null for no limit.
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
+    provisional
+        Whether they count as that number from the start, until feedback replaces it. True for problems that are created
+        now; false for those of earlier versions, whose entries are pending until the window ends.
     late
         What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
     max_pending
@@ -414,6 +417,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     guardrail: Guardrail | None = None
     max_per_second: Rate | UnsetType = UNSET
     words: Words | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
+
+    @property
+    def silence(self) -> float | None:
+        """What entries count as until they are told; None if they are pending."""
+        return None if self.at_window_end == "ignore" or self.provisional is not True else self.at_window_end
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -47,14 +47,23 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
                 429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
             )
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
-        created = Created(now_ms(), spec, key, by)
+        created = Created(now_ms(), complete(spec), key, by)
         await coordinator.rehearse(created)
         if await coordinator.create(tenant, name, created):
             return True
         known = await coordinator.find(tenant, name)
-    if known.created.spec != spec:
+    if known.created.spec != complete(spec, known.created.spec):
         raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")
     return False
+
+
+def complete(spec: ProblemSpec, like: ProblemSpec | None = None) -> ProblemSpec:
+    """The description with what its owner left out: what new problems have, or what the problem ``like`` has."""
+    if spec.settings.provisional is not UNSET:
+        return spec
+    return replace(
+        spec, settings=replace(spec.settings, provisional=True if like is None else like.settings.provisional)
+    )
 
 
 async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> None:
