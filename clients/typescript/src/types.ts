@@ -584,11 +584,13 @@ export interface PolicyChange {
   window?: number | null;
   /** After how many rounds the weight of a round halves; null for never. */
   half_life?: number | null;
+  /** The arms that you show today, best first; null for none. */
+  baseline?: string[] | null;
 }
 
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-  /** The name of the policy; `GET /v1/components` lists them. */
+  /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -596,6 +598,8 @@ export interface PolicySpec {
   window?: number;
   /** For environments that change: the weight of a round halves every so many rounds. */
   half_life?: number;
+  /** The arms that you show today, best first: `pooled_thompson` starts from this list. */
+  baseline?: string[];
 }
 
 /** The current state of a problem. */
@@ -624,6 +628,8 @@ export interface ProblemReply {
   warnings?: string[];
   /** The last round that a decision was made for. */
   t?: number;
+  /** Why its policy is recommended for such a problem; left out if another one was chosen. */
+  reason?: string;
 }
 
 /** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */

@@ -68,8 +68,10 @@ POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
     **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
 }
-_REPLACED = {"joint_kl_moss": "kl_moss"}
-"""Policies that logs may name and that are no longer there, with those that learn from the same counters."""
+_REPLACED = {"joint_kl_moss": "kl_moss", "": "kl_ucb"}
+"""Policies that logs may name and that are no longer there, with those that learn from the same counters.
+
+Logs of earlier versions name none for problems that were created with all settings left out."""
 
 REWARDS: dict[str, Callable[..., Any]] = {
     "coverage": Coverage,

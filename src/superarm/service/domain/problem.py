@@ -50,10 +50,14 @@ class ProblemState:
         spec = created.spec
         self.created, self.born = created, born
         self.actions = spec.actions
-        self.learner = Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
+        settings = spec.settings
+        if not settings.policy.name:  # in logs of earlier versions
+            settings = replace(settings, policy=replace(settings.policy, name="kl_ucb"))
+        policy = to_policy(settings.policy, Names(spec.arms, "arms"))
+        self.learner = Learner(to_problem(spec), policy, spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
-        self.versions: list[Settings] = [spec.settings]
-        self._entry = find_policy(spec.settings.policy.name)
+        self.versions: list[Settings] = [settings]
+        self._entry = find_policy(settings.policy.name)
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
         self.step = born
@@ -292,7 +296,7 @@ class ProblemState:
 
     def _change(self, event: Changed) -> None:
         if event.settings.policy != self.settings.policy:
-            self.learner.change_policy(to_policy(event.settings.policy), event.t)
+            self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         if event.settings.control_slate != self.settings.control_slate:
             self.history.lift.restart(event.t)
         self.guarded = self.guarded and event.settings.guardrail is not None
