@@ -46,6 +46,7 @@ def edges(pairs=NODES):
     return {"edges": dict(zip(ARMS, pairs, strict=True))}
 
 
+GROUPS = dict(zip(ARMS, "ppqqqr", strict=True))
 PAGE = {"name": "subsets", "parameters": {"k": 3}}
 
 
@@ -66,18 +67,13 @@ ACTIONS = {
         {
             "actions": {
                 "name": "partition",
-                "parameters": {"groups": dict(zip(ARMS, "ppqqqr", strict=True)), "limits": {"q": 2, "p": 1, "r": 1}},
+                "parameters": {"groups": GROUPS, "limits": {"q": 2, "p": 1, "r": 1}},
             }
         },
         sa.actions.PartitionMatroid([1, 1, 0, 0, 0, 2], [2, 1, 1]),
     ),
     "minimums": (
-        {
-            "actions": {
-                "name": "partition",
-                "parameters": {"groups": dict(zip(ARMS, "ppqqqr", strict=True)), "k": 3, "minimums": {"r": 1}},
-            }
-        },
+        {"actions": {"name": "partition", "parameters": {"groups": GROUPS, "k": 3, "minimums": {"r": 1}}}},
         sa.actions.PartitionMatroid("ppqqqr", {}, 3, {"r": 1}),
     ),
     "intersection": (
