@@ -115,7 +115,7 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
     given |= {name: UNSET for name in ("max_per_second", "words") if given.get(name, UNSET) is None}
     if body.policy is not UNSET:
         now, change = settings.policy, body.policy
-        name = now.name if change.name is UNSET else change.name
+        name = now.name if change.name is UNSET or not change.name else change.name
         numbers = now.parameters if name == now.name else {}
         parameters = numbers if change.parameters is UNSET else {**numbers, **change.parameters}
         baseline = now.baseline if change.baseline is UNSET and name == now.name else change.baseline or UNSET
