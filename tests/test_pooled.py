@@ -397,7 +397,7 @@ def test_a_recommendation_suits_the_problem_and_says_why():
     }
     for name, problems in cases.items():
         for problem in problems:
-            policy, reason = sa.recommend(problem)
+            policy, reason, _ = sa.recommend(problem)
             assert repr(policy).startswith(name)
             assert reason.endswith(".")
             assert repr(sa.Agent(problem).learner.declared) == repr(policy)

@@ -35,6 +35,7 @@ class Audit:
         self.items: dict[str, tuple[int, ...]] = {}
         self.versions: dict[int, object] = {}
         self._closed: set[str] = set()
+        self.silent: dict[str, list[tuple[int, int, float]]] = {}  # what decisions count as before they are told of
 
     def read(self, entry) -> None:
         """Add one event."""
@@ -53,7 +54,11 @@ class Audit:
             self.asked[id] += 1
             self.slates[id] = list(event.action)
             self.items[id] = tuple(range(ITEMS)) if event.items is None else event.items
-            sums.pending.update(self._names(event.action))
+            if event.silence is None:
+                sums.pending.update(self._names(event.action))
+            else:
+                self.silent[id] = [(j, i, event.silence) for j in event.action for i in self.items[id]]
+                self._count(id, self.silent[id], 1)
         elif isinstance(event, Told):
             self._tell(id, event)
         elif isinstance(event, Expired):
@@ -78,14 +83,19 @@ class Audit:
     def _close(self, id: str, units) -> None:
         assert id not in self._closed, f"{id} was counted twice"
         self._closed.add(id)
-        names = self._names(self.slates[id])
-        self.sums.pending.subtract(names)
+        if (silent := self.silent.pop(id, None)) is not None:
+            self._count(id, silent, -1)
+        else:
+            self.sums.pending.subtract(self._names(self.slates[id]))
+        self._count(id, units, 1)
+
+    def _count(self, id: str, units, sign: int) -> None:
         if units:
-            self.sums.pulls.update(names)
+            self.sums.pulls.update(dict.fromkeys(self._names(self.slates[id]), sign))
         for arm, item, value in units:
             name = self.sums.arms[arm]
-            self.sums.values.setdefault(name, [Fraction(0)] * ITEMS)[item] += Fraction(value)
-            self.sums.counts.setdefault(name, [0] * ITEMS)[item] += 1
+            self.sums.values.setdefault(name, [Fraction(0)] * ITEMS)[item] += sign * Fraction(value)
+            self.sums.counts.setdefault(name, [0] * ITEMS)[item] += sign
 
 
 def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:

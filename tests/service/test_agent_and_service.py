@@ -46,6 +46,15 @@ def edges(pairs=NODES):
     return {"edges": dict(zip(ARMS, pairs, strict=True))}
 
 
+GROUPS = dict(zip(ARMS, "ppqqqr", strict=True))
+PAGE = {"name": "subsets", "parameters": {"k": 3}}
+
+
+def brands(labels):
+    groups = dict(zip(ARMS, labels, strict=True))
+    return {"name": "partition", "parameters": {"groups": groups, "limits": dict.fromkeys(labels, 2)}}
+
+
 ACTIONS = {
     "k": ({"k": 2}, sa.Subsets(2)),
     "subsets": ({"actions": {"name": "subsets", "parameters": {"k": 3}}}, sa.Subsets(3)),
@@ -58,10 +67,20 @@ ACTIONS = {
         {
             "actions": {
                 "name": "partition",
-                "parameters": {"groups": dict(zip(ARMS, "ppqqqr", strict=True)), "limits": {"q": 2, "p": 1, "r": 1}},
+                "parameters": {"groups": GROUPS, "limits": {"q": 2, "p": 1, "r": 1}},
             }
         },
         sa.actions.PartitionMatroid([1, 1, 0, 0, 0, 2], [2, 1, 1]),
+    ),
+    "minimums": (
+        {"actions": {"name": "partition", "parameters": {"groups": GROUPS, "k": 3, "minimums": {"r": 1}}}},
+        sa.actions.PartitionMatroid("ppqqqr", {}, 3, {"r": 1}),
+    ),
+    "intersection": (
+        {"actions": {"name": "intersection", "parameters": {"rules": [brands("ppqqqr"), brands("xyxyxy"), PAGE]}}},
+        sa.actions.Intersection(
+            [sa.actions.PartitionMatroid(one, dict.fromkeys(one, 2)) for one in ("ppqqqr", "xyxyxy")] + [sa.Subsets(3)]
+        ),
     ),
     "laminar": (
         {
@@ -468,6 +487,8 @@ async def drive_both(problem, spec, policy, make_pair, data):
     store = MemoryStore()
     service = application(store)
     seed = data.draw(st.integers(0, 2**32 - 1), label="outcomes")
+    silence = data.draw(st.sampled_from([None, 0.0]), label="silence")
+    spec = spec | {"settings": spec["settings"] | {"at_window_end": "ignore" if silence is None else silence}}
     transport = httpx.ASGITransport(service)
     coordinator = service.service.coordinator
     await coordinator.start()
@@ -475,7 +496,7 @@ async def drive_both(problem, spec, policy, make_pair, data):
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
             try:
-                agent = ServiceStreamsAgent(problem, policy, arms=ARMS, items=ITEMS)
+                agent = ServiceStreamsAgent(problem, policy, arms=ARMS, items=ITEMS, silence=silence)
             except sa.InvalidArgument:
                 assert (await http.put("/v1/problems/p", json=spec)).status_code == 422
                 return

@@ -11,6 +11,8 @@ from superarm.service.transport import ServiceError
 
 from .running import Server
 
+PLAIN = {"policy": {"name": "kl_ucb"}}
+
 
 @pytest.fixture
 def agent(served):
@@ -87,7 +89,7 @@ def test_seen_and_eligible_and_arms(agent):
 def test_triggered_arms_of_a_sparse_problem(served):
     service = sa.connect(served.url)
     support = {"a": ["x"], "b": ["x", "y"], "c": ["y"]}
-    remote = service.create("triggered", ["a", "b", "c"], ["x", "y"], 2, support=support, triggered=True, seed=0)
+    remote = service.create("triggered", "abc", "xy", 2, support=support, triggered=True, settings=PLAIN)
     decision = remote.ask(eligible=["a", "b"])
     assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is True
     assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is False
@@ -123,7 +125,7 @@ def test_what_may_still_come_stays_pending(served):
 def test_propensities_slots_and_the_policys_slate_are_kept(served):
     """Audit, D13: the client dropped them."""
     service = sa.connect(served.url)
-    remote = service.create("kept", ["a", "b", "c"], ["x"], 2, settings={"explore": 0.5, "mode": "apprentice"})
+    remote = service.create("kept", ["a", "b", "c"], ["x"], 2, settings=PLAIN | {"explore": 0.5, "mode": "apprentice"})
     shown = remote.ask(baseline=["c", "a"], slots=[{"id": "top"}, {"id": "side"}])
     assert (shown.arms, shown.slots, shown.propensities) == (("c", "a"), ("top", "side"), None)
     assert len(shown.policy_arms) == 2

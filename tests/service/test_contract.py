@@ -17,7 +17,8 @@ def problem(http: httpx.Client) -> str:
 
 def create(http: httpx.Client, **more) -> str:
     name = f"problem-{next(_names)}"
-    body = {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2, **more}
+    settings = {"policy": {"name": "kl_ucb"}} | more.pop("settings", {})  # whose slates are known
+    body = {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2, "settings": settings, **more}
     reply = http.put(f"/v1/problems/{name}", json=body)
     assert reply.status_code == 201, reply.text
     return name

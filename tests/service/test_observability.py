@@ -17,7 +17,7 @@ from .inprocess import serving
 from .running import Server, invoke
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "observability"
-SPEC = {"arms": ["a", "b", "c"], "items": ["x"], "k": 2}
+SPEC = {"arms": ["a", "b", "c"], "items": ["x"], "k": 2, "settings": {"policy": {"name": "kl_ucb"}}}
 
 
 def read_metrics(text):

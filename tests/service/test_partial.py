@@ -200,6 +200,8 @@ def test_a_shop_that_sends_clicks_alone_is_told_what_is_wrong_and_nothing_else(f
             clicks = [arm for arm, j in zip(made["arms"], made["action"], strict=True) if rng.random() < TRUTH[j, i]]
             if clicks:
                 await tell(http, f"d{n}", feedback=[{"arm": arm, "value": 1.0} for arm in clicks])
+        early = (await http.get("/v1/problems/p")).json()["warnings"]
+        assert any("every outcome that was told is 1" in warning for warning in early) == (fill == "ignore")
         await end_windows(coordinator)
         warnings, page = (await http.get("/v1/problems/p")).json()["warnings"], (await http.get("/")).text
         if fill == 0.0:
@@ -239,7 +241,7 @@ def test_policy_and_control_are_compared_by_visitors_of_one_segment_each():
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"window_s": None, "at_window_end": 0.5}, "at_window_end has no effect"),
+        ({"window_s": None, "at_window_end": 0.5, "provisional": False}, "at_window_end has no effect"),
         ({"window_s": None, "late": "learn"}, "late has no effect"),
         ({"mode": "apprentice", "explore": 0.5}, "explore has no effect"),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from superarm.service.application import application
 from superarm.service.domain.components import POLICIES
+from superarm.service.storage.base import LogLine
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -92,3 +93,66 @@ def test_another_seed_gives_other_slates():
     for policy in [name for name, entry in POLICIES.items() if entry.random]:
         one, *others = (live(MemoryStore(), spec_of(policy, seed), policy, 0, 2 * N_DECISIONS) for seed in (1, 2, 3))
         assert any(one != other for other in others), policy
+
+
+CREATED = b'{"type":"created","at":1,"spec":{"arms":["a","b","c","d"],"k":2},"key":"k"}'
+LINEAR = {"features": {"numeric": {"age": [0, 100]}}, "model": {"name": "linear"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "policy"),
+    [
+        ({}, "pooled_thompson"),
+        ({"context": LINEAR}, "vac2_ucb"),
+        ({"settings": {"policy": {"half_life": 50}}}, "kl_ucb"),
+        ({"settings": {"policy": {"name": "kl_moss"}}}, "kl_moss"),
+    ],
+)
+def test_a_problem_without_a_policy_takes_the_recommended_one_and_says_why(more, policy):
+    async def run():
+        async with serving(application(MemoryStore())) as http:
+            body = {"arms": list("abcd"), "k": 2, **more}
+            made = await http.put("/v1/problems/p", json=body)
+            again = await http.put("/v1/problems/p", json=body)
+            assert (made.status_code, again.status_code) == (201, 200), made.text
+            assert made.json() == again.json()
+            assert made.json()["settings"]["policy"]["name"] == policy
+            assert ("reason" in made.json()) == (policy in ("pooled_thompson", "vac2_ucb"))
+
+    asyncio.run(run())
+
+
+def test_a_problem_of_an_earlier_version_keeps_its_policy():
+    """Its log names neither a policy nor what silence means; the same request creates nothing and changes nothing."""
+    store, body = MemoryStore(), {"arms": list("abcd"), "k": 2}
+    store.open()
+    store.commit([LogLine("default", "problem", "p", 0, CREATED, "p")])
+
+    async def run():
+        async with serving(application(store)) as http:
+            again = await http.put("/v1/problems/p", json=body)
+            assert again.status_code == 200, again.text
+            assert again.json()["settings"]["policy"] == {"name": "kl_ucb", "parameters": {}}
+            assert "provisional" not in again.json()["settings"]
+
+    asyncio.run(run())
+
+
+def test_a_policy_starts_from_a_list_of_arms_by_name():
+    body = {"arms": [f"p{n}" for n in range(30)], "k": 3, "reward": {"name": "linear"}}
+    wanted = ["p7", "p20", "p3"]
+
+    async def run():
+        async with serving(application(MemoryStore())) as http:
+            for wrong in ({"baseline": ["p7", "strange"]}, {"name": "kl_ucb", "baseline": wanted}):
+                refused = await http.put("/v1/problems/p", json=body | {"settings": {"policy": wrong}})
+                assert refused.status_code == 422
+                assert "settings.policy.baseline" in refused.text
+            made = await http.put("/v1/problems/p", json=body | {"settings": {"policy": {"baseline": wanted}}})
+            assert made.json()["settings"]["policy"]["baseline"] == wanted
+            shown = [(await http.post("/v1/problems/p/decisions", json={})).json()["arms"] for _ in range(10)]
+            assert all(len({*slate} & {*wanted}) >= 2 for slate in shown)  # at most a third is replaced
+            changed = await http.patch("/v1/problems/p/settings", json={"policy": {"baseline": None}})
+            assert "baseline" not in changed.json()["settings"]["policy"]
+
+    asyncio.run(run())

@@ -184,7 +184,8 @@ def test_unicode_names_work_everywhere(keyed):
     admin = bearer(keys["admin"])
     name, arms, id = "Äpfel & 梨", ["🍎", "<script>", "=cmd()"], "naïve ?#%id"
     path = httpx.URL(f"{http.base_url}/").copy_with(path=f"/v1/problems/{name}")
-    http.put(path, json={"arms": arms, "k": 2}, headers=admin).raise_for_status()
+    body = {"arms": arms, "k": 2, "settings": {"policy": {"name": "kl_ucb"}}}
+    http.put(path, json=body, headers=admin).raise_for_status()
     decision = http.post(f"{path}/decisions", json={"id": id, "eligible": arms[:2]}, headers=admin).json()
     assert (decision["id"], decision["arms"]) == (id, arms[:2])
     from urllib.parse import quote

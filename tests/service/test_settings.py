@@ -15,7 +15,7 @@ from .inprocess import serving
 from .running import Server
 
 PATH = "/v1/problems/p/settings"
-DEFAULTS = msgspec.to_builtins(Settings())
+DEFAULTS = msgspec.to_builtins(Settings(provisional=True))
 SETTINGS = {
     "policy": {"name": "bc_ucb", "parameters": {"rho": 1.5}},
     "explore": 0.25,

@@ -36,6 +36,8 @@ from .test_ledger import created
 
 SPEC = ProblemSpec(arms=["a", "b", "c"], k=2, settings=Settings(policy=PolicySpec("bc_ucb"), window_s=None))
 
+PLAIN = {"policy": {"name": "kl_ucb"}, "window_s": None}
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
@@ -267,7 +269,7 @@ def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):
 
     async def live():
         async with serving(application(reopen(), ServiceLimits(snapshot_every=4))) as http:
-            await http.put("/v1/problems/p", json={"arms": list("abcd"), "k": 2, "settings": {"window_s": None}})
+            await http.put("/v1/problems/p", json={"arms": list("abcd"), "k": 2, "settings": PLAIN})
             for n, change in enumerate([{"retire": ["a", "b"]}, {"add": ["a", "e"], "retire": ["c"]}, {"add": ["c"]}]):
                 slate = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()["arms"]
                 await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[1.0], [0.5]][: len(slate)]})

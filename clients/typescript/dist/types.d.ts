@@ -38,7 +38,7 @@ export interface ArmsBody {
     /** Arms that no new slate may have. */
     retire?: string[];
     /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
-    actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | null;
+    actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | IntersectionSpec | null;
     /** The items of each new arm, where arms can touch some items only. */
     support?: Record<string, string[]> | null;
     /** The features of each new arm, where arms have features. */
@@ -356,6 +356,18 @@ export interface HistoryReply {
     /** Intervals of equal length, oldest first. */
     intervals: HistoryInterval[];
 }
+/** The rules. */
+export interface IntersectionParameters {
+    /** Action sets `subsets`, `partition`, `laminar` and `slots`: a slate is allowed by all of them. */
+    rules: (SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec)[];
+}
+/** Slates that several rules allow at once: by brand, by category, and in number. */
+export interface IntersectionSpec {
+    /** Which one it is. */
+    name: "intersection";
+    /** Its parameters. */
+    parameters: IntersectionParameters;
+}
 /** An estimate with the ends of its interval, which holds at all times: it may be looked at every day. */
 export interface IntervalReply {
     /** The estimate. */
@@ -468,10 +480,14 @@ export interface NamesReply {
 export interface PartitionParameters {
     /** The group of every arm. */
     groups: Record<string, string>;
-    /** How many arms of each group a slate may have. */
-    limits: Record<string, number>;
+    /** How many arms of each group a slate may have; beside `k`, groups may be left out. */
+    limits?: Record<string, number>;
+    /** How many arms a slate has; without it, only the groups limit it. */
+    k?: number | null;
+    /** How many arms of a group a slate has at least; needs `k`. */
+    minimums?: Record<string, number>;
 }
-/** At most so many arms of each group. */
+/** At most, and at least, so many arms of each group. */
 export interface PartitionSpec {
     /** Which one it is. */
     name: "partition";
@@ -513,10 +529,12 @@ export interface PolicyChange {
     window?: number | null;
     /** After how many rounds the weight of a round halves; null for never. */
     half_life?: number | null;
+    /** The arms that you show today, best first; null for none. */
+    baseline?: string[] | null;
 }
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-    /** The name of the policy; `GET /v1/components` lists them. */
+    /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -524,6 +542,8 @@ export interface PolicySpec {
     window?: number;
     /** For environments that change: the weight of a round halves every so many rounds. */
     half_life?: number;
+    /** The arms that you show today, best first: `pooled_thompson` starts from this list. */
+    baseline?: string[];
 }
 /** The current state of a problem. */
 export interface ProblemReply {
@@ -551,6 +571,8 @@ export interface ProblemReply {
     warnings?: string[];
     /** The last round that a decision was made for. */
     t?: number;
+    /** Why its policy is recommended for such a problem; left out if another one was chosen. */
+    reason?: string;
 }
 /** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */
 export interface ProblemSpec {
@@ -571,7 +593,7 @@ export interface ProblemSpec {
     /** A seed for everything random; a random one by default. */
     seed?: number | null;
     /** Which slates may be shown, in place of `k` and `batches`. */
-    actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | null;
+    actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | IntersectionSpec | null;
     /** For every arm the items that it can touch; without it, every arm may touch every item. */
     support?: Record<string, string[]> | null;
     /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */
@@ -635,6 +657,8 @@ export interface Settings {
     max_per_second?: number;
     /** What people call arms, items and outcomes. */
     words?: Words;
+    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+    provisional?: boolean;
 }
 /** Settings to change; what is left out stays. */
 export interface SettingsBody {
@@ -648,6 +672,8 @@ export interface SettingsBody {
     window_s?: number | null;
     /** What entries without feedback count as when the window ends: a number, or `ignore` for not at all. */
     at_window_end?: number | "ignore";
+    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+    provisional?: boolean;
     /** What happens to feedback after the end of the window: `ignore` only logs it, `learn` counts it. */
     late?: "ignore" | "learn";
     /** How many decisions may await feedback; further ones are refused with 429. */

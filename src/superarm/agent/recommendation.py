@@ -12,10 +12,11 @@ MANY_ENTRIES = 1_000_000
 
 
 class Advice(NamedTuple):
-    """A policy, and the reason for it in a sentence or two."""
+    """A policy, the reason for it in a sentence or two, and its name."""
 
     policy: Policy
     reason: str
+    name: str
 
 
 class Situation(NamedTuple):
@@ -74,9 +75,10 @@ SITUATIONS = (
         lambda problem, whole: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md); no regret bound "
-        "is known, kl_ucb() has one. If a decision shows what its arms do for all items at once, say whole=True; if "
-        "rates change, put it in discounted(…); if single items succeed more often than not, take kl_moss().",
+        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
+        "regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at once, "
+        "take directional_kl_moss; if rates change, a policy that forgets (docs/changing.md); if single items succeed "
+        "more often than not, kl_moss.",
     ),
 )
 """The table, in the order in which it is read."""
@@ -107,4 +109,4 @@ def recommend(problem: Problem, whole: bool = False) -> Advice:
     'It earned most i'
     """
     found = next(one for one in SITUATIONS if one.applies(problem, whole))
-    return Advice(getattr(import_module(f"superarm.{found.package}"), found.policy)(), found.reason)
+    return Advice(getattr(import_module(f"superarm.{found.package}"), found.policy)(), found.reason, found.policy)

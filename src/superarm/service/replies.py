@@ -171,6 +171,8 @@ class ProblemReply(Struct, frozen=True):
         What its owner should look at, a sentence each.
     t
         The last round that a decision was made for.
+    reason
+        Why its policy is recommended for such a problem; left out if another one was chosen.
     """
 
     name: str
@@ -185,6 +187,7 @@ class ProblemReply(Struct, frozen=True):
     weights: list[float]
     warnings: list[str] = []
     t: int = 0
+    reason: str | UnsetType = UNSET
 
 
 class ArmsReply(Struct, frozen=True):

@@ -17,6 +17,7 @@ from superarm.service.domain.spec import (
     MaxPending,
     Mode,
     PolicyName,
+    Ranking,
     Rate,
     Rounds,
     Share,
@@ -289,12 +290,15 @@ class PolicyChange(Body, frozen=True):
         How many of the last rounds are used; null for all.
     half_life
         After how many rounds the weight of a round halves; null for never.
+    baseline
+        The arms that you show today, best first; null for none.
     """
 
     name: PolicyName | UnsetType = UNSET
     parameters: dict[str, float] | UnsetType = UNSET
     window: Rounds | UnsetType | None = UNSET
     half_life: Rounds | UnsetType | None = UNSET
+    baseline: Ranking | UnsetType | None = UNSET
 
 
 class SettingsBody(Body, frozen=True):
@@ -305,6 +309,7 @@ class SettingsBody(Body, frozen=True):
     explore: Share | UnsetType = UNSET
     window_s: Window | UnsetType | None = UNSET
     at_window_end: Share | Literal["ignore"] | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
     late: Late | UnsetType = UNSET
     max_pending: MaxPending | UnsetType = UNSET
     propensity_draws: Draws | UnsetType = UNSET

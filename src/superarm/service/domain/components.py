@@ -8,13 +8,14 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from superarm import contextual, policies
 from superarm.actions import (
     Actions,
     Explicit,
     GraphicMatroid,
+    Intersection,
     Knapsack,
     Laminar,
     Matching,
@@ -67,8 +68,10 @@ POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
     **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
 }
-_REPLACED = {"joint_kl_moss": "kl_moss"}
-"""Policies that logs may name and that are no longer there, with those that learn from the same counters."""
+_REPLACED = {"joint_kl_moss": "kl_moss", "": "kl_ucb"}
+"""Policies that logs may name and that are no longer there, with those that learn from the same counters.
+
+Logs of earlier versions name none for problems that were created with all settings left out."""
 
 REWARDS: dict[str, Callable[..., Any]] = {
     "coverage": Coverage,
@@ -214,7 +217,7 @@ class ExplicitSpec(ActionSpec, frozen=True, tag="explicit"):
         return Explicit([arms.numbers(batch) for batch in self.parameters.batches])
 
 
-class PartitionParameters(Struct, frozen=True, forbid_unknown_fields=True):
+class PartitionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The group of every arm, and how many arms of each group a slate may have.
 
     Parameters
@@ -222,21 +225,27 @@ class PartitionParameters(Struct, frozen=True, forbid_unknown_fields=True):
     groups
         The group of every arm.
     limits
-        How many arms of each group a slate may have.
+        How many arms of each group a slate may have; beside ``k``, groups may be left out.
+    k
+        How many arms a slate has; without it, only the groups limit it.
+    minimums
+        How many arms of a group a slate has at least; needs ``k``.
     """
 
     groups: dict[Name, Name]
-    limits: dict[Name, Limit]
+    limits: dict[Name, Limit] = field(default_factory=dict)
+    k: Limit | None = None
+    minimums: dict[Name, Limit] = field(default_factory=dict)
 
 
 class PartitionSpec(ActionSpec, frozen=True, tag="partition"):
-    """At most so many arms of each group."""
+    """At most, and at least, so many arms of each group."""
 
     parameters: PartitionParameters
 
     def build(self, arms: Names) -> Actions:
-        limits: Mapping[Any, int] = self.parameters.limits
-        return PartitionMatroid(each_arm(self.parameters.groups, arms.all, "groups"), limits)
+        own = self.parameters
+        return PartitionMatroid(each_arm(own.groups, arms.all, "groups"), own.limits, own.k, own.minimums)
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True):
@@ -394,6 +403,30 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
         return Paths(len(nodes), ends, nodes[self.parameters.source], nodes[self.parameters.target])
 
 
+AnyRule = SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec
+
+
+class IntersectionParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The rules.
+
+    Parameters
+    ----------
+    rules
+        Action sets ``subsets``, ``partition``, ``laminar`` and ``slots``: a slate is allowed by all of them.
+    """
+
+    rules: Annotated[list[AnyRule], Meta(min_length=2, max_length=20)]
+
+
+class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
+    """Slates that several rules allow at once: by brand, by category, and in number."""
+
+    parameters: IntersectionParameters
+
+    def build(self, arms: Names) -> Actions:
+        return Intersection([rule.build(arms) for rule in self.parameters.rules])
+
+
 AnyActionSpec = (
     SubsetsSpec
     | ExplicitSpec
@@ -405,6 +438,7 @@ AnyActionSpec = (
     | SpanningTreesSpec
     | MatchingSpec
     | PathsSpec
+    | IntersectionSpec
 )
 
 

@@ -158,18 +158,20 @@ def counted_rows(record: DecisionRecord | None) -> dict[int, Row]:
     """What the decision adds to the counters: one row per arm, ``UNSEEN`` where nothing is known."""
     if record is None or not record.active or not record.asked.learns:
         return {}
-    fill = UNSEEN if record.fill is None else record.fill
-    known = zip(record.action, record.rows, strict=True)
+    known: Any = zip(record.action, record.rows, strict=True)
     if record.closed == "complete" and not record.others:
-        return dict(known)  # type: ignore[arg-type]  # every entry was told
-    rows = {arm: _encode_row(row, fill) for arm, row in known if row is not None}
-    return rows | {arm: _encode_row(row, fill) for arm, row in record.others} if record.others else rows
+        return dict(known)  # every entry was told
+    code = {PENDING: UNSEEN, DEFAULTED: UNSEEN if record.fill is None else record.fill}
+    if record.asked.silence is not None and not record.closed:
+        code[PENDING] = record.asked.silence
+        known = [(arm, row or blank_row(record, width(record, n))) for n, (arm, row) in enumerate(known)]
+    rows = {arm: _encode_row(row, code) for arm, row in known if row is not None}
+    return rows | {arm: _encode_row(row, code) for arm, row in record.others} if record.others else rows
 
 
-def _encode_row(row: Row, fill: float) -> Row:
+def _encode_row(row: Row, code: dict[float, float]) -> Row:
     if PENDING not in row and DEFAULTED not in row:  # most rows: a look is ten times as fast as a copy
         return row
-    code = {PENDING: UNSEEN, DEFAULTED: fill}
     return tuple(code.get(x, x) for x in row)
 
 
@@ -177,6 +179,8 @@ def pending_arms(record: DecisionRecord | None) -> tuple[int, ...]:
     """The arms whose pulls are pending: they count in the radius, not in the mean."""
     if record is None or record.closed:
         return ()
+    if record.asked.silence is not None and record.active and record.asked.learns:
+        return ()  # they count as what silence means
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)
 
 

@@ -189,6 +189,7 @@ class Asked(Event, frozen=True):
     ``born`` is the step of the problem's stream at which the problem was created: not 0 if another one of that name had
     been deleted. ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of
     whom it was for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
+    ``silence`` is what entries count as until they are told; None (in logs of earlier versions): they are pending.
     """
 
     problem: str
@@ -215,6 +216,7 @@ class Asked(Event, frozen=True):
     fallback: bool = False
     context: StoredContext | None = None
     born: int = 0
+    silence: float | None = None
 
 
 class Told(Event, frozen=True):

@@ -98,4 +98,6 @@ def expiry(record: DecisionRecord, settings: Settings, now: int) -> Expired | No
     """The event of the window's end, or None if the record is closed."""
     if record.closed:
         return None
+    if record.asked.silence is not None:
+        return Expired(now, record.asked.silence)  # what it counts as already
     return Expired(now, None if settings.at_window_end == "ignore" else settings.at_window_end)

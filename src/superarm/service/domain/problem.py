@@ -23,7 +23,15 @@ from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
 from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, refits, to_actions
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
+from superarm.service.domain.decision import (
+    DecisionRecord,
+    Row,
+    counted_rows,
+    feedback_of,
+    open_record,
+    past,
+    pending_arms,
+)
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Fitted, Guarded, Itemed, Refitted, Warmed
 from superarm.service.domain.history import Estimates, History
@@ -42,10 +50,14 @@ class ProblemState:
         spec = created.spec
         self.created, self.born = created, born
         self.actions = spec.actions
-        self.learner = Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
+        settings = spec.settings
+        if not settings.policy.name:  # in logs of earlier versions
+            settings = replace(settings, policy=replace(settings.policy, name="kl_ucb"))
+        policy = to_policy(settings.policy, Names(spec.arms, "arms"))
+        self.learner = Learner(to_problem(spec), policy, spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
-        self.versions: list[Settings] = [spec.settings]
-        self._entry = find_policy(spec.settings.policy.name)
+        self.versions: list[Settings] = [settings]
+        self._entry = find_policy(settings.policy.name)
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
         self.step = born
@@ -252,8 +264,18 @@ class ProblemState:
         """Whether the policy estimates something anew from time to time."""
         return refits(self.learner.policy)
 
-    def plan_refit(self, now: int) -> Refitted | Fitted | None:
-        """The event of what is due to be estimated anew, if there is something."""
+    def plan_refit(self, now: int, newest: Sequence[Asked] = ()) -> Refitted | Fitted | None:
+        """The event of what is due to be estimated anew, if there is something: without the decisions ``newest``."""
+        silent = [(asked, rows) for asked in newest if (rows := counted_rows(open_record(asked)))]
+        for asked, rows in silent:
+            self.count(asked, rows, -1.0)
+        try:
+            return self._plan_refit(now)
+        finally:
+            for asked, rows in silent:
+                self.count(asked, rows, 1.0)
+
+    def _plan_refit(self, now: int) -> Refitted | Fitted | None:
         learner = self.learner
         if self.contexts is not None and hasattr(learner.policy, "plan_refit"):
             return self.contexts.plan_refit(now)
@@ -274,7 +296,7 @@ class ProblemState:
 
     def _change(self, event: Changed) -> None:
         if event.settings.policy != self.settings.policy:
-            self.learner.change_policy(to_policy(event.settings.policy), event.t)
+            self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         if event.settings.control_slate != self.settings.control_slate:
             self.history.lift.restart(event.t)
         self.guarded = self.guarded and event.settings.guardrail is not None
@@ -292,6 +314,8 @@ class ProblemState:
             self._count_context(asked, 1)
             self.history.count_decision(asked, share)
             self.history.remember_slate(asked)
+            self.change_pending(asked, after.action, pending_arms(after))
+            self.count(asked, counted_rows(after), 1.0)
             return
         if after.closed == "erased":
             self.history.erase(before, self.problem, share)
@@ -300,8 +324,8 @@ class ProblemState:
             self.history.follow(before, after, self.problem, self._estimates)
         self.change_pending(asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
-        self._count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
-        self._count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+        self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+        self.count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
 
     def _count_context(self, asked: Asked, sign: int) -> None:
         """Count the context of a decision in the means of standardised features."""
@@ -320,7 +344,7 @@ class ProblemState:
         elif arms:
             self.learner.unpend(list(arms), self.contexts.restore(asked), sign, list(asked.action))
 
-    def _count(self, asked: Asked, rows: dict[int, Row], sign: float) -> None:
+    def count(self, asked: Asked, rows: dict[int, Row], sign: float) -> None:
         """Count rows of a decision, or take them back."""
         if not rows:
             return

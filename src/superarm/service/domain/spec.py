@@ -5,11 +5,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from superarm import policies
 from superarm.actions import Actions, Explicit, Subsets
+from superarm.agent.agent import start_from
 from superarm.agent.learner import fit_policy
 from superarm.agent.names import Names
+from superarm.agent.recommendation import recommend
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
 from superarm.context.design import design_of
 from superarm.context.models import MAX_KEPT
@@ -255,7 +258,7 @@ ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x0
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
 Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]
-PolicyName = Annotated[str, Meta(min_length=1, max_length=100, examples=["kl_ucb"])]
+PolicyName = Annotated[str, Meta(max_length=100, examples=["kl_ucb"])]
 Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
@@ -266,6 +269,8 @@ ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_l
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
 Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
+
+Ranking = Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
@@ -288,19 +293,23 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name
-        The name of the policy; ``GET /v1/components`` lists them.
+        The name of the policy; ``GET /v1/components`` lists them. Without it, a new problem takes what is recommended
+        for its kind.
     parameters
         Its parameters by name; those that are left out have their defaults.
     window
         For environments that change: only so many of the last rounds are used.
     half_life
         For environments that change: the weight of a round halves every so many rounds.
+    baseline
+        The arms that you show today, best first: ``pooled_thompson`` starts from this list.
     """
 
-    name: PolicyName = "kl_ucb"
+    name: PolicyName = ""
     parameters: dict[str, float] = field(default_factory=dict)
     window: Rounds | UnsetType = UNSET
     half_life: Rounds | UnsetType = UNSET
+    baseline: Ranking | UnsetType = UNSET
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -381,6 +390,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         How many seconds feedback is awaited; null for no limit.
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
+    provisional
+        Whether they count as that number from the start, until feedback replaces it. True for problems that are created
+        now; false for those of earlier versions, whose entries are pending until the window ends.
     late
         What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
     max_pending
@@ -414,6 +426,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     guardrail: Guardrail | None = None
     max_per_second: Rate | UnsetType = UNSET
     words: Words | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
+
+    @property
+    def silence(self) -> float | None:
+        """What entries count as until they are told; None if they are pending."""
+        return None if self.at_window_end == "ignore" or self.provisional is not True else self.at_window_end
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -529,14 +547,31 @@ def to_reward(spec: RewardSpec) -> Reward:
     return build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
 
 
-def to_policy(spec: PolicySpec) -> Policy:
-    """The library's policy.
+def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
+    """The description of a new problem with what its owner left out; a policy that forgets is ``kl_ucb``."""
+    policy, provisional = spec.settings.policy, spec.settings.provisional
+    if not policy.name:
+        forgets = policy.window is not UNSET or policy.half_life is not UNSET
+        policy = replace(policy, name="kl_ucb" if forgets else recommend(problem).name)
+    settings = replace(spec.settings, policy=policy, provisional=provisional is UNSET or provisional)
+    return replace(spec, settings=settings)
+
+
+def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy:
+    """The library's policy; ``arms`` are those of the problem, which ``baseline`` names.
 
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
     Bernstein(rho=1)
     """
     make = find_policy(spec.name).make
     policy: Policy = build(make, spec.parameters, "policy.parameters")
+    if spec.baseline is not UNSET and arms is not None:
+        try:
+            policy = start_from(policy, arms.numbers(spec.baseline))
+        except InvalidArgument as error:
+            wrong = error.wrong if make is policies.pooled_thompson else f"{spec.name} cannot start from a list"
+            remedy = "name arms of the problem, and pooled_thompson or no policy"
+            raise InvalidArgument("policy.baseline", wrong, remedy) from None
     if spec.window is not UNSET and spec.half_life is not UNSET:
         raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
     if spec.window is not UNSET:
@@ -561,10 +596,10 @@ def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
             raise InvalidArgument("settings.control_slate", "outside the action set", f"a slate of {problem.actions}")
 
 
-def check_settings(settings: Settings, problem: Problem) -> None:
+def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
     """Refuse settings that do not fit the problem."""
     try:
-        fit_policy(to_policy(settings.policy), problem)
+        fit_policy(to_policy(settings.policy, arms), problem)
     except InvalidArgument as error:
         if problem.context is not None or "needs a context" not in error.wrong:
             raise

@@ -11,12 +11,12 @@ LARGE_SHARE = 0.2
 
 def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
-    return _from_settings(learner) + _from_decisions(learner)
+    return _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
 
 
 def _from_settings(learner: ProblemState) -> list[str]:
     settings, found = learner.settings, []
-    if settings.at_window_end != "ignore" and settings.window_s is None:
+    if settings.at_window_end != "ignore" and settings.window_s is None and settings.silence is None:
         found.append("at_window_end has no effect: window_s is null, so no window ends")
     if settings.late == "learn" and settings.window_s is None:
         found.append("late has no effect: window_s is null, so no feedback is late")
@@ -54,15 +54,21 @@ def _from_decisions(learner: ProblemState) -> list[str]:
     return found + _from_estimates(learner)
 
 
-def _from_estimates(learner: ProblemState) -> list[str]:
-    """Where only successes are told, every estimate is 1; and where claims and reality part, estimates mislead."""
-    tally, words, found = learner.tally, learner.words, []
+def _from_outcomes(learner: ProblemState) -> list[str]:
+    """Where only successes are told, every estimate is 1: from the first outcomes on, while windows are still open."""
+    tally, words = learner.tally, learner.words
     seen = float(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).sum())
     if learner.settings.at_window_end == "ignore" and seen >= MANY_DECISIONS and float(tally.total.sum()) == seen:
-        found.append(
+        return [
             f"every {words.one('outcome')} that was told is 1, so that every estimate is 1: send 0 for what was shown "
             "without success, or set at_window_end to 0"
-        )
+        ]
+    return []
+
+
+def _from_estimates(learner: ProblemState) -> list[str]:
+    """Where nothing is ever told, or claims and reality part, estimates mislead."""
+    tally, words, found = learner.tally, learner.words, []
     if learner.history.filled >= MANY_DECISIONS and float(tally.total.sum()) == 0.0:
         found.append(
             f"no {words.one('outcome')} was ever told: {learner.history.filled} {words.many('decision')} counted as "

@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
-from superarm.service.domain.decision import DecisionRecord, pending_arms
+from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
@@ -86,11 +86,14 @@ def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Ex
     action = np.array(record.action or asked.action, np.int64)
     names = tuple(state.arms.all[j] for j in action)
     made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context, words)
+    silent = {} if record.closed or asked.silence is None else counted_rows(record)
     state.change_pending(asked, held, ())
+    state.count(asked, silent, -1.0)
     try:
         return explain_decision(state.learner, made, most, state.key("mind", asked.id))
     finally:
         state.change_pending(asked, (), held)
+        state.count(asked, silent, 1.0)
 
 
 def to_reply(problem: str, found: Explanation) -> ExplanationReply:

@@ -7,6 +7,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from superarm.agent.outcomes import to_flat
+from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
@@ -56,6 +57,7 @@ def listed(record: DecisionRecord, learner: ProblemState) -> DecisionReply:
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
     """The reply that shows the current state of a problem."""
+    advice = recommend(learner.problem)
     return ProblemReply(
         name,
         learner.problem.n_arms,
@@ -69,6 +71,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.problem.weights.tolist(),
         list_warnings(learner),
         learner.asked,
+        advice.reason if learner.settings.policy.name == advice.name else UNSET,
     )
 
 

@@ -28,6 +28,7 @@ from superarm.service.domain.spec import (
     check_control,
     check_new_names,
     check_settings,
+    complete,
     to_problem,
 )
 from superarm.service.errors import RequestError, conflict, invalid, unknown
@@ -41,7 +42,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
     known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
         check_new_names([name], "name")
-        await asyncio.to_thread(_check, spec)
+        spec = await asyncio.to_thread(_check, spec)
         if len(await coordinator.ownership.names(tenant)) >= limit:
             raise RequestError(
                 429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
@@ -52,9 +53,17 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
         if await coordinator.create(tenant, name, created):
             return True
         known = await coordinator.find(tenant, name)
-    if known.created.spec != spec:
+    if known.created.spec != _like(spec, known.created.spec):
         raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")
     return False
+
+
+def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
+    """A description with what its owner left out, as it is in a known problem."""
+    settings, old = spec.settings, known.settings
+    policy = settings.policy if settings.policy.name else replace(settings.policy, name=old.policy.name)
+    provisional = old.provisional if settings.provisional is UNSET else settings.provisional
+    return replace(spec, settings=replace(settings, policy=policy, provisional=provisional))
 
 
 async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> None:
@@ -62,13 +71,16 @@ async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> N
     await coordinator.change(tenant, name, lambda learner: Deleted(now_ms(), by))
 
 
-def _check(spec: ProblemSpec) -> None:
+def _check(spec: ProblemSpec) -> ProblemSpec:
+    """The description with what its owner left out, if all of it fits."""
     check_new_names(spec.arms, "arms")
     check_new_names(spec.items, "items")
     try:
-        problem = to_problem(spec)
-        check_settings(spec.settings, problem)
-        check_control(spec.settings, problem, Names(spec.arms, "arms"))
+        problem, arms = to_problem(spec), Names(spec.arms, "arms")
+        spec = complete(spec, problem)
+        check_settings(spec.settings, problem, arms)
+        check_control(spec.settings, problem, arms)
+        return spec
     except InvalidArgument as error:
         argument = f"settings.{error.argument}" if error.argument.startswith("policy.") else error.argument
         raise invalid(argument, error.wrong, error.remedy) from None
@@ -81,7 +93,7 @@ async def change_settings(
 
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
-        check_settings(settings, learner.problem)
+        check_settings(settings, learner.problem, learner.arms)
         check_control(settings, learner.problem, learner.arms)
         if settings == learner.settings:
             return None
@@ -103,10 +115,11 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
     given |= {name: UNSET for name in ("max_per_second", "words") if given.get(name, UNSET) is None}
     if body.policy is not UNSET:
         now, change = settings.policy, body.policy
-        name = now.name if change.name is UNSET else change.name
+        name = now.name if change.name is UNSET or not change.name else change.name
         numbers = now.parameters if name == now.name else {}
         parameters = numbers if change.parameters is UNSET else {**numbers, **change.parameters}
-        given["policy"] = PolicySpec(name, parameters, *_merge_forgetting(now, change))
+        baseline = now.baseline if change.baseline is UNSET and name == now.name else change.baseline or UNSET
+        given["policy"] = PolicySpec(name, parameters, *_merge_forgetting(now, change), baseline)
     return replace(settings, **given)
 
 

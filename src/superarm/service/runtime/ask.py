@@ -135,6 +135,7 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         fallback=group.fallback,
         context=_context(learner, request, body, shown.action),
         born=learner.born,
+        silence=settings.silence,
     )
 
 

@@ -434,9 +434,9 @@ class Coordinator:
         plans: list[Callable[[], Any]] = []
         if state is not None and state.contexts is not None:
             plans.append(partial(state.contexts.plan_frame, now_ms()))
-        if state is not None and state.refits:
-            plans.append(partial(state.plan_refit, now_ms()))
         asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
+        if state is not None and state.refits:
+            plans.append(partial(state.plan_refit, now_ms(), asked))
         if state is not None and any(one.group and one.fallback != state.guarded for one in asked):
             plans.append(partial(_plan_guard, state))
         for plan in plans:
