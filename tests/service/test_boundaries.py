@@ -17,6 +17,7 @@ from superarm.service.application import application
 from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.auth import make_key
+from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.base import LogLine, Store
@@ -48,7 +49,7 @@ def key(store: Store, *scopes: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-CHANGES = [(op.method, op.path.format(name="p", id="d", version=1), op.example) for op in OPERATIONS]
+CHANGES = [(op.method, fill(op.path, name="p", id="d"), op.example) for op in OPERATIONS]
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:8199", "https://evil.example", "null", "http://127.0.0.1"])
@@ -110,7 +111,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
         for operation in OPERATIONS:
             if "{" not in operation.path:
                 continue
-            path = operation.path.format(name="p%00q", id="d%00e", version=1)
+            path = fill(operation.path, name="p%00q", id="d%00e")
             reply = await http.request(operation.method, path, json=operation.example)
             creates = operation.method == "PUT" and operation.path.endswith("{name}")
             assert reply.status_code == (422 if creates else 404), (operation.path, reply.text)
@@ -198,7 +199,7 @@ def test_the_methods_of_a_path_are_all_named(tmp_path):
 
     async def trial(http: httpx.AsyncClient) -> None:
         methods: dict[str, set[str]] = {}
-        for path in {operation.path.format(name="p", id="d", version=1) for operation in OPERATIONS}:
+        for path in {fill(operation.path, name="p", id="d") for operation in OPERATIONS}:
             fits = [op for op in OPERATIONS if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", op.path), path)]
             methods[path] = {operation.method for operation in fits}
         for path, known in methods.items():
@@ -239,7 +240,7 @@ def test_queries_are_as_strict_as_bodies(tmp_path):
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
         (await http.post("/v1/problems/p/decisions", json={"id": "d"})).raise_for_status()
         for op in OPERATIONS:
-            path = op.path.format(name="p", id="d", version=1)
+            path = fill(op.path, name="p", id="d")
             for query in ("colour=red", "colour="):
                 reply = await http.request(op.method, f"{path}?{query}", json=op.example)
                 message = reply.json()["error"]["message"]

@@ -48,7 +48,7 @@ def _blocks(page, kind):
     return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "pulls"), [("learn/web-shop.md", 3), ("service.md", 2)], ids=["web shop", "client"])
+@pytest.mark.parametrize(("page", "pulls"), [("learn/web-shop.md", 5), ("service.md", 2)], ids=["web shop", "client"])
 def test_an_example_for_the_client(page, pulls, sqlite_file):
     """After the first example of the web shop, which names the products."""
     names: dict = {}

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from superarm.service.http.auth import SCOPES, make_key
+from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.server import open_store
 
@@ -48,7 +49,7 @@ def await_status(http, headers: dict[str, str], status: int) -> None:
 
 
 def call(http, operation, key: str | None, name: str = "p", id: str = "d") -> httpx.Response:
-    path = operation.path.format(name=name, id=id, version=1)
+    path = fill(operation.path, name=name, id=id)
     headers = bearer(key) if key else {}
     if operation.body is bytes:
         headers |= {"content-type": "application/x-ndjson"}

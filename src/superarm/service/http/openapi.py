@@ -29,11 +29,12 @@ _WORDS = {
     503: "The service cannot answer now, and nothing was written; see Retry-After.",
 }
 _ALWAYS = (401, 403, 408, 413, 422, 429, 503)
-_PARAMETERS = {
-    "name": "The name of the problem.",
-    "id": "The id of the decision; a slash in it is written %2F.",
-    "version": "The number of the version, counted from 1.",
+PATH_PARAMETERS = {
+    "name": ("The name of the problem.", "ads"),
+    "id": ("The id of the decision; a slash in it is written %2F.", "visit-1"),
+    "version": ("The number of the version, counted from 1.", "1"),
 }
+"""What a part of a path is, and an example of it; a new one is described here."""
 _SAME = {"SettingsBody": "Settings"}
 """Objects whose fields mean what those of another one do."""
 
@@ -118,7 +119,17 @@ def _parameter(name: str) -> dict[str, Any]:
     schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
     if name != "version":
         schema = msgspec.json.schema(ProblemName if name == "name" else Name)
-    return {"name": name, "in": "path", "required": True, "schema": schema, "description": _PARAMETERS[name]}
+    text, example = PATH_PARAMETERS[name]
+    return {"name": name, "in": "path", "required": True, "schema": schema, "description": text, "example": example}
+
+
+def fill(path: str, **given: Any) -> str:
+    """A path with examples in place of its parameters, or with what is ``given``.
+
+    >>> fill("/v1/problems/{name}/versions/{version}", name="p")
+    '/v1/problems/p/versions/1'
+    """
+    return path.format_map({name: example for name, (_, example) in PATH_PARAMETERS.items()} | given)
 
 
 def _query(kind: Any) -> list[dict[str, Any]]:
