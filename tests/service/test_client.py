@@ -136,6 +136,20 @@ def test_propensities_slots_and_the_policys_slate_are_kept(served):
     service.close()
 
 
+def test_clicks_alone_are_told_and_replace_their_zeros(served):
+    service = sa.connect(served.url)
+    remote = service.create("clicks", ["a", "b", "c"], ["click"], 2, settings={"at_window_end": 0})
+    decision = remote.ask()
+    assert remote.estimates()[0][decision.action, 0].tolist() == [0.0, 0.0]
+    assert remote.tell(decision, clicks=[decision.arms[1]])
+    assert not remote.tell(decision, clicks=[decision.arms[1]])
+    assert not remote.tell(decision, clicks=[])
+    assert remote.estimates()[0][decision.action, 0].tolist() == [0.0, 1.0]
+    other = remote.ask()
+    assert remote.tell(other, clicks={other.arms[0]: 0.5})
+    service.close()
+
+
 def test_the_agents_other_methods(served):
     service = sa.connect(served.url)
     remote = service.create("methods", ["a", "b", "c"], ["x", "y"], 1, settings={"window_s": None})

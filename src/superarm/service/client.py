@@ -5,7 +5,7 @@ import inspect
 import itertools
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -189,9 +189,10 @@ class RemoteAgent:
     def tell(
         self,
         decision: Decision | str,
-        outcome: Any,
+        outcome: Any = None,
         seen: Any = None,
         arms: Sequence[str] | None = None,
+        clicks: Sequence[str] | Mapping[str, float] | None = None,
         *,
         amend: bool = False,
         complete: bool = True,
@@ -203,8 +204,16 @@ class RemoteAgent:
         will be. ``arms`` names the arms of the rows: those that were triggered, where the problem has such arms, or a
         part of the slate. Arms of the slate that are not named were not observed or, with ``complete=False``, stay
         pending. Returns False if all of it was told before; after a lost answer that may have been this very call.
+
+        With one item, ``clicks`` can take the place of an outcome: the arms that were clicked, or their outcomes by
+        arm. The others stay as they are: zeros, if ``at_window_end`` is 0, or pending.
         """
         id = _id(decision)
+        if clicks is not None:
+            values = dict(clicks) if isinstance(clicks, Mapping) else dict.fromkeys(clicks, 1.0)
+            outcome, arms, complete = [[value] for value in values.values()], list(values), False
+            if not values:
+                return False
         if is_frame(outcome) or is_frame(seen):
             slate = (decision if isinstance(decision, Decision) else self.decision(id)).arms if arms is None else arms
             items = self.items
