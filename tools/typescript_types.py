@@ -5,6 +5,7 @@
 ``make pages`` does so, too; afterwards ``npm run build`` in clients/typescript compiles them.
 """
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -57,7 +58,7 @@ def _interface(name: str, schema: dict[str, Any]) -> str:
     for field, one in schema["properties"].items():
         mark = "" if field in schema.get("required", ()) else "?"
         lines.append(f"{_comment(one.get('description', ''), '  ')}  {field}{mark}: {_type(one)};\n")
-    said = schema.get("description", "").partition("\n\nParameters\n")[0]
+    said = inspect.cleandoc(schema.get("description", "")).partition("\n\nParameters\n")[0]
     return f"{_comment(said)}export interface {name} {{\n{''.join(lines)}}}\n"
 
 

@@ -114,7 +114,7 @@ export interface BeaconBody {
     /** In the shape of `outcome`: false for what was not observed and will not be. */
     seen?: boolean[][] | null;
 }
-/** A line of bulk feedback. Parameters ---------- decision The id of the decision. */
+/** A line of bulk feedback. */
 export interface BulkLine {
     feedback?: UnitBody[] | null;
     outcome?: ((number | null)[])[] | null;

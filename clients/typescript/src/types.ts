@@ -126,7 +126,7 @@ export interface BeaconBody {
   seen?: boolean[][] | null;
 }
 
-/** A line of bulk feedback. Parameters ---------- decision The id of the decision. */
+/** A line of bulk feedback. */
 export interface BulkLine {
   feedback?: UnitBody[] | null;
   outcome?: ((number | null)[])[] | null;
