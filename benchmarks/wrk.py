@@ -1,46 +1,31 @@
-"""The service under wrk, a load generator that is not Python, against an echo of the same stack: by turns, on loopback.
+"""The service under wrk, a load generator that is not Python, on loopback: ``python -m benchmarks.wrk``.
 
-    python -m benchmarks.wrk [--rounds 5] [--seconds 2] [--connections 128] [--postgres]
-
-Echo is Starlette and msgspec on uvicorn; the service is ``superarm serve``. wrk has one thread and runs on the same
-machine. Decisions are asked for by every policy that the documentation recommends; problems start with counters as 30
-rounds over all arms leave them. Feedback is one call per decision, each with one value per arm, and the echo gets the
-bodies of the decisions. With ``--postgres``, a new problem is served from SQLite, and from a PostgreSQL on this machine
-by one worker and by two.
+Asks for durable decisions and tells single feedbacks, of 100 arms, 20 items and slates of five, and prints requests per
+second and the 99th percentile of the time that a client waits. wrk has one thread and runs on the same machine, so
+measure while the machine does nothing else. ``--postgres`` serves from a PostgreSQL of its own instead of SQLite.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import urllib.request
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from benchmarks.service import DURABLE, ECHO, LOOSE, POLICIES, Seen, call, made, sync_ms
-from benchmarks.service import started as start_application
-from benchmarks.service import stopped as stop
 from benchmarks.soak import MAIN, wait
 
-SQLITE, POSTGRES = 9106, 9107
-
-POST = """
-wrk.method, wrk.body = "POST", "{}"
-wrk.headers["Content-Type"] = "application/json"
-"""
-
+POST = 'wrk.method, wrk.body = "POST", "{}"\nwrk.headers["Content-Type"] = "application/json"\n'
 EACH = """
-local requests = {}
+local requests, head = {}, {["Host"] = "127.0.0.1", ["Content-Type"] = "application/json"}
 for line in io.lines(os.getenv("REQUESTS")) do
   local path, body = line:match("^(%S+) (.*)$")
-  requests[#requests + 1] = wrk.format("POST", path, {["Content-Type"] = "application/json"}, body)
+  requests[#requests + 1] = wrk.format("POST", path, head, body)
 end
 local n = 0
 function request()
@@ -52,167 +37,84 @@ end
 """Sends the lines of a file, a path and a body each, one after the other."""
 
 
-class Wrk:
-    """Runs wrk with a script against a port of this machine."""
-
-    def __init__(self, home: Path, connections: int, seconds: float) -> None:
-        if shutil.which("wrk") is None:
-            raise SystemExit("wrk is not installed: apt-get install wrk")
-        self._home, self._connections, self.seconds = home, connections, seconds
-
-    def rate(self, port: int, path: str, script: str = POST, **environment: str) -> float:
-        """Requests per second, all answered by 200 or 201."""
-        file = self._home / "script.lua"
-        file.write_text(script)
-        words = ["wrk", "-t1", f"-c{self._connections}", f"-d{self.seconds}s", "-s", str(file)]
-        url = f"http://127.0.0.1:{port}{path}"
-        given = {**os.environ, **environment}
-        done = subprocess.run([*words, url], check=False, capture_output=True, text=True, env=given)
-        found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
-        if done.returncode or found is None or "Non-2xx" in done.stdout:
-            raise SystemExit(f"wrk failed: {done.stdout}{done.stderr}")
-        return float(found.group(1))
-
-
-def serve(db: str, port: int, *options: str) -> subprocess.Popen[bytes]:
-    """``superarm serve`` in a process of its own."""
-    words = [sys.executable, "-c", MAIN, "serve", "--db", db, "--port", str(port), *options]
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    wait(port, process)
-    return process
-
-
-def prepare_feedback(file: Path, n: int) -> None:
-    """Make ``n`` decisions, and write one request per line: feedback with one value per arm."""
-    lines = []
-    for _ in range(0, n, 2_000):
-        body = msgspec.json.encode({"decisions": [{}] * 2_000})
-        answer: Any = msgspec.json.decode(call(DURABLE, "POST", "/v1/problems/bc/decisions/bulk", body))
-        for decision in answer["decisions"]:
-            units = [{"arm": arm, "value": 0.0} for arm in decision["arms"]]
-            told = msgspec.json.encode({"feedback": units}).decode()
-            lines.append(f"/v1/decisions/{decision['id']}/feedback {told}\n")
-    file.write_text("".join(lines))
-
-
-def compare(home: Path, wrk: Wrk, options: argparse.Namespace) -> None:
-    """Durable decisions, decisions that are not durable, and feedback, each against echo."""
-    seen, requests = Seen(), home / "requests"
-    for turn in range(options.rounds + 1):  # the first round only warms
-        rates = {"echo": wrk.rate(ECHO, "/echo")}
-        for policy in POLICIES:
-            path = f"/v1/problems/{policy}/decisions"
-            rates[f"durable {policy}"] = wrk.rate(DURABLE, path)
-            rates[f"not durable {policy}"] = wrk.rate(LOOSE, path)
-        prepare_feedback(requests, int(options.seconds * 10_000))
-        rates["feedback"] = wrk.rate(DURABLE, "/", EACH, REQUESTS=str(requests))
-        if turn:
-            for name, rate in rates.items():
-                seen.add(name, rate)
-            seen.add("fdatasync", sync_ms(home))
-    print(f"wrk, {options.connections} connections, L=100 M=20 K=5, {options.rounds} rounds: median, ratio by round")
-    print(f"{'echo':24} {seen.middle('echo'):8.0f} /s; one fdatasync {seen.middle('fdatasync'):.2f} ms")
-    for policy in POLICIES:
-        for name in (f"durable {policy}", f"not durable {policy}"):
-            print(f"{name:24} {seen.middle(name):8.0f} /s   {seen.ratio(name, 'echo')} of echo")
-        print(f"{'durable / not':24} {seen.ratio(f'durable {policy}', f'not durable {policy}'):>24}")
-    print(f"{'feedback, one by one':24} {seen.middle('feedback'):8.0f} /s   {seen.ratio('feedback', 'echo')} of echo")
-
-
-@contextlib.contextmanager
-def running(home: Path) -> Iterator[None]:
-    """The echo, the service, and the service without durability."""
-    made(home / "durable.db", list(POLICIES))
-    made(home / "loose.db", list(POLICIES))
-    loose = {"BENCH_DB": str(home / "loose.db"), "SYNCHRONOUS": "OFF"}
-    with contextlib.ExitStack() as processes:
-        processes.callback(stop, start_application("benchmarks.service:echo", ECHO))
-        processes.callback(stop, serve(str(home / "durable.db"), DURABLE))
-        processes.callback(stop, start_application("benchmarks.service:service", LOOSE, **loose))
-        yield
-
-
-class Spent(NamedTuple):
-    """Seconds of processor time of what this benchmark has started: wrk, PostgreSQL, and all services."""
-
-    client: float
-    database: float
-    service: float
-
-    @staticmethod
-    def so_far() -> "Spent":
-        """What they have had until now; wrk has ended."""
-        parents, names, times = dict[int, int](), dict[int, str](), dict[int, float]()
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                name, _, rest = (process / "stat").read_text().partition("(")[2].rpartition(")")
-                fields, pid = rest.split(), int(process.name)
-                parents[pid], names[pid] = int(fields[1]), name
-                times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        wrk, found = resource.getrusage(resource.RUSAGE_CHILDREN), {True: 0.0, False: 0.0}
-        for pid, seconds in times.items():
-            above = parents[pid]
-            while above not in (0, os.getpid()):
-                above = parents.get(above, 0)
-            if above:
-                found[names[pid] == "postgres"] += seconds
-        return Spent(wrk.ru_utime + wrk.ru_stime, found[True], found[False])
-
-    def __sub__(self, other: "Spent") -> "Spent":
-        return Spent(*(mine - yours for mine, yours in zip(self, other, strict=True)))
-
-
-def compare_stores(home: Path, wrk: Wrk, rounds: int) -> None:
-    """SQLite and PostgreSQL."""
-    from tests.service.database import Database, fresh
-
-    ports = {"SQLite": SQLITE, "PostgreSQL": POSTGRES}
-    spec = {"arms": [f"a{n}" for n in range(100)], "items": [f"i{n}" for n in range(20)], "k": 5}
-    spec["settings"] = {"max_pending": 10_000_000}
-    seen, database = Seen(), Database()
-    with contextlib.ExitStack() as processes:
-        processes.callback(database.close)
-        processes.callback(stop, serve(str(home / "stores.db"), SQLITE))
-        processes.callback(stop, serve(fresh(database.address, "one"), POSTGRES))
-        for port in ports.values():
-            call(port, "PUT", "/v1/problems/new", msgspec.json.encode(spec))
-        for turn in range(rounds + 1):
-            for name, port in ports.items():
-                before = Spent.so_far()
-                rate = wrk.rate(port, "/v1/problems/new/decisions")
-                if turn:
-                    seen.add(name, rate)
-                    for part, seconds in (Spent.so_far() - before)._asdict().items():
-                        seen.add(f"{name} {part}", 1e6 * seconds / (rate * wrk.seconds))
-    for name in ports:
-        print(f"{name:24} {seen.middle(name):8.0f} decisions per second with the default policy")
-        each = {part: seen.middle(f"{name} {part}") for part in Spent._fields}
-        said = ", ".join(f"{part} {used:.0f}" for part, used in each.items())
-        most = 1e6 * (os.cpu_count() or 1) / sum(each.values())
-        print(f"{'':24} µs of processor time per decision: {said}; all cores busy with it: {most:.0f} per second")
-    print(f"PostgreSQL / SQLite {seen.ratio('PostgreSQL', 'SQLite')}")
-    print(
-        f"two workers / one {seen.ratio('two workers', 'PostgreSQL')}: client, database and workers on the same cores"
+def call(port: int, method: str, path: str, body: Any = None) -> Any:
+    """The answer to one request."""
+    head = {"content-type": "application/json"}
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", None if body is None else json.dumps(body).encode(), head, method=method
     )
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)
+
+
+def run_wrk(script: str, url: str, options: argparse.Namespace, **environment: str) -> tuple[float, float]:
+    """Requests per second, all answered with success, and the 99th percentile of the latency in milliseconds."""
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        words = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", "--latency", "-s", file.name, url]
+        done = subprocess.run(words, check=False, capture_output=True, text=True, env={**os.environ, **environment})
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
+    tail = re.search(r"99%\s+([\d.]+)(us|ms|s)", done.stdout)
+    if done.returncode or rate is None or tail is None or "Non-2xx" in done.stdout:
+        raise SystemExit(f"wrk failed: {done.stdout}{done.stderr}")
+    return float(rate[1]), float(tail[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[tail[2]]
+
+
+def write_feedback(port: int, problem: str, file: Path, n: int) -> None:
+    """Make ``n`` decisions, and write one request per line: feedback with one value per arm."""
+    with file.open("w") as lines:
+        for _ in range(0, n, 1_000):
+            made = call(port, "POST", f"/v1/problems/{problem}/decisions/bulk", {"decisions": [{}] * 1_000})
+            for decision in made["decisions"]:
+                told = {"feedback": [{"arm": arm, "value": 0.0} for arm in decision["arms"]]}
+                lines.write(f"/v1/decisions/{decision['id']}/feedback {json.dumps(told)}\n")
+
+
+def measure(port: int, home: Path, options: argparse.Namespace) -> None:
+    """Both kinds of requests, by every policy, after a short warm-up."""
+    arms, items = [f"a{n}" for n in range(100)], [f"i{n}" for n in range(20)]
+    for policy in options.policies:
+        settings = {"policy": {"name": policy}, "max_pending": 10_000_000}
+        call(port, "PUT", f"/v1/problems/{policy}", {"arms": arms, "items": items, "k": 5, "settings": settings})
+        url = f"http://127.0.0.1:{port}/v1/problems/{policy}/decisions"
+        run_wrk(POST, url, options)
+        decisions = [run_wrk(POST, url, options) for _ in range(options.rounds)]
+        told = []
+        for _ in range(options.rounds):
+            write_feedback(port, policy, home / "requests", int(options.seconds * 6_000))
+            told.append(run_wrk(EACH, f"http://127.0.0.1:{port}/", options, REQUESTS=str(home / "requests")))
+        for name, found in (("decisions", decisions), ("feedback", told)):
+            rates, tails = (", ".join(f"{one:.0f}" for one in part) for part in zip(*found, strict=True))
+            print(f"{policy:22} {name:10} {rates} per second; 99 % within {tails} ms", flush=True)
 
 
 def main() -> None:
-    """All measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=128)
-    parser.add_argument("--postgres", action="store_true", help="compare the stores, and not with echo")
+    parser.add_argument("--port", type=int, default=9106)
+    parser.add_argument("--policies", nargs="+", default=["pooled_thompson", "kl_ucb", "kl_moss"])
+    parser.add_argument("--postgres", action="store_true")
     options = parser.parse_args()
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with tempfile.TemporaryDirectory() as name:
-        home = Path(name)
-        wrk = Wrk(home, options.connections, options.seconds)
+    if shutil.which("wrk") is None:
+        raise SystemExit("wrk is not installed: apt-get install wrk")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {options.connections} connections")
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as open_things:
+        address = str(Path(name) / "superarm.db")
         if options.postgres:
-            compare_stores(home, wrk, options.rounds)
-            return
-        with running(home):
-            compare(home, wrk, options)
+            from tests.service.database import Database, fresh
+
+            database = Database()
+            open_things.callback(database.close)
+            address = fresh(database.address, "wrk")
+        words = [sys.executable, "-c", MAIN, "serve", "--db", address, "--port", str(options.port)]
+        server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        open_things.callback(server.wait)
+        open_things.callback(server.terminate)
+        wait(options.port, server)
+        measure(options.port, Path(name), options)
 
 
 if __name__ == "__main__":
