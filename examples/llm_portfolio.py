@@ -47,6 +47,7 @@ MODELS = (  # dollars per task, and the probability of solving a task of each of
     (0.721, (0.99, 1.00, 0.08, 0.93, 0.48, 0.60)),
     (1.131, (0.98, 0.99, 0.00, 0.82, 0.28, 0.54)),
 )
+COUNTED_ONCE = sa.Coverage()
 BUDGETS = (0.04, 0.07, 0.15, 0.35, 0.7)
 
 
@@ -69,12 +70,19 @@ def simulated(seed: int = 0, tasks: int = 500) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random(cost.shape) < p.T[kind]).astype(float), cost
 
 
-def run(solved: np.ndarray, cost: np.ndarray, budget: float, seed: int, policy: str = "set") -> tuple[float, float]:
+def run(
+    solved: np.ndarray,
+    cost: np.ndarray,
+    budget: float,
+    seed: int,
+    policy: str = "set",
+    reward: sa.Reward = COUNTED_ONCE,
+) -> tuple[float, float]:
     """One pass over the tasks in random order, from nothing: the share that was solved, and dollars per task."""
     price = cost.mean(axis=0)  # the price list: what a model costs on average is known
     models = np.flatnonzero(price <= budget)
     actions = sa.Subsets(1) if policy == "one" else sa.Knapsack(price[models], budget)
-    problem = sa.Problem(n_arms=len(models), n_items=1, reward=sa.Coverage(), actions=actions)
+    problem = sa.Problem(n_arms=len(models), n_items=1, reward=reward, actions=actions)
     agent = sa.Agent(problem, sa.uniform() if policy == "uniform" else None, seed=seed)
     wins = dollars = 0.0
     for task in np.random.default_rng(seed).permutation(len(solved)):
@@ -86,11 +94,13 @@ def run(solved: np.ndarray, cost: np.ndarray, budget: float, seed: int, policy: 
     return wins / len(solved), dollars / len(solved)
 
 
-def compare(solved: np.ndarray, cost: np.ndarray, orders: int) -> dict[str, list[tuple[float, float]]]:
+def compare(
+    solved: np.ndarray, cost: np.ndarray, orders: int, reward: sa.Reward
+) -> dict[str, list[tuple[float, float]]]:
     """For sets, single models and random sets: the mean solved share and dollars at every budget."""
     ways = {"superarm: sets": "set", "bandit on single models": "one", "random sets": "uniform"}
     return {
-        name: [tuple(np.mean([run(solved, cost, b, s, way) for s in range(orders)], axis=0)) for b in BUDGETS]
+        name: [tuple(np.mean([run(solved, cost, b, s, way, reward) for s in range(orders)], axis=0)) for b in BUDGETS]
         for name, way in ways.items()
     }
 
@@ -120,11 +130,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fetch", action="store_true", help="download the recorded outcomes (CC BY-NC 4.0)")
     parser.add_argument("--orders", type=int, default=10, help="random orders of the tasks")
+    parser.add_argument("--linear", action="store_true", help="count every model that solves a task, not the task once")
     given = parser.parse_args()
     path = fetch("coding-models", SHA256) if given.fetch else cache_directory() / "coding-models.json"
     solved, cost = recorded(path) if path.exists() else simulated()
     print("recorded outcomes" if path.exists() else "simulated tasks (--fetch downloads recorded ones)")
-    found = compare(solved, cost, given.orders)
+    found = compare(solved, cost, given.orders, sa.Linear() if given.linear else COUNTED_ONCE)
     print(f"{'budget':>8}  " + "  ".join(f"{name:>26}" for name in found))
     for n, budget in enumerate(BUDGETS):
         cells = (f"{100 * points[n][0]:.1f} % at ${points[n][1]:.3f}" for points in found.values())

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples import llm_portfolio, shelf
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-import llm_portfolio  # noqa: E402
-import shelf  # noqa: E402
 
 
 def test_recorded_outcomes_are_read_as_they_are_published(tmp_path):

@@ -34,7 +34,7 @@ class Entry:
     def relative(self, visit: int) -> Floats:
         """Earnings of the first visits relative to those of the list, (R,)."""
         at = int(np.searchsorted(self.visits, min(visit, int(self.visits[-1]))))
-        return self.earned[:, at] / self.present[:, at]  # type: ignore[no-any-return]
+        return np.asarray(self.earned[:, at] / self.present[:, at])
 
 
 def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Entry:

@@ -120,7 +120,7 @@ class DecisionContexts:
     def plan_refit(self, now: int) -> Refitted | None:
         """The event of the refit that is due, if one is."""
         learner = self._learner
-        refit = learner.policy.plan_refit(  # type: ignore[attr-defined]
+        refit = learner.policy.plan_refit(  # type: ignore[attr-defined]  # a logistic policy, as the caller has seen
             learner.problem, learner.memory, learner.asked
         )
         if refit is None:
