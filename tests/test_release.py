@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
 
 import superarm
 from superarm.experiments.execution.cells import release_of
@@ -78,7 +79,7 @@ def test_the_next_release_is_prepared_in_one_step(released):
 def test_the_changelog_is_in_order():
     """Newest version first, and in each the sections in one order, each once and with entries."""
     order = ["Added", "Fixed", "Changed", "Deprecated", "Removed", "Security"]
-    versions = [tuple(map(int, name.split("."))) for name, _ in released_versions(CHANGELOG)]
+    versions = [Version(name) for name, _ in released_versions(CHANGELOG)]
     assert versions == sorted(versions, reverse=True)
     for section in CHANGELOG.split("\n## [")[1:]:
         names = re.findall(r"^### (.+)$", section, re.M)
