@@ -48,11 +48,11 @@ def _blocks(page, kind):
     return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "pulls"), [("learn/web-shop.md", 5), ("service.md", 2)], ids=["web shop", "client"])
+@pytest.mark.parametrize(("page", "pulls"), [("guides/shop.md", 5), ("service.md", 2)], ids=["web shop", "client"])
 def test_an_example_for_the_client(page, pulls, sqlite_file):
     """After the first example of the web shop, which names the products."""
     names: dict = {}
-    if page == "learn/web-shop.md":
+    if page == "guides/shop.md":
         exec(_blocks(page, "python")[0], names)
     with Server(sqlite_file) as server:
         exec(_blocks(page, "py")[0].replace("http://127.0.0.1:8000", server.url), names)
