@@ -101,7 +101,7 @@ def _anchors(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_into_pages_name_a_heading(page):
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
-        linked = (page.parent / target) if target else page
+        linked = (page.parent / target).resolve() if target else page
         linked = OUTSIDE_BY_NAME.get(linked.name, linked) if linked.parent == ROOT / "docs" else linked
         assert anchor in _anchors(linked), f"{target}#{anchor}"
 

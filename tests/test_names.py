@@ -8,7 +8,7 @@ from pathlib import Path
 import superarm as sa
 
 PACKAGE = Path(sa.__file__).parent
-GLOSSARY = PACKAGE.parent.parent / "docs" / "glossary.md"
+GLOSSARY = PACKAGE.parent.parent / "docs" / "reference" / "glossary.md"
 MAX_TERMS = 60
 
 

@@ -27,7 +27,7 @@ PACKAGES = [
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
 """What users get from other calls, and do not make themselves."""
-COMPONENTS = Path(__file__).parents[1] / "docs" / "components.md"
+COMPONENTS = Path(__file__).parents[1] / "docs" / "reference" / "components.md"
 
 _EACH_IN_A_FRESH_PROCESS = """
 import json, os, sys

@@ -3,7 +3,7 @@
     make gallery                       the pictures that are missing, or whose experiment or size has changed
     python -m tools.gallery items      these, in any case
 
-``docs/gallery`` gets one picture per experiment, and ``pictures.json``: the size that was run, a digest of what was
+``docs/reference/gallery`` gets one picture per experiment, and ``pictures.json``: the size that was run, a digest of what was
 run, and a digest of the numbers.
 """
 
@@ -18,7 +18,7 @@ from superarm.experiments import Experiment, Study
 from superarm.experiments.report.figures import plot_curves, plot_sweeps
 from superarm.experiments.spec.experiment import list_shipped, load_shipped
 
-PLACE = Path(__file__).resolve().parent.parent / "docs" / "gallery"
+PLACE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "gallery"
 RECORD = PLACE / "pictures.json"
 DPI = 90
 """Dots per inch of a picture: as wide as a column of the site, and a small file."""

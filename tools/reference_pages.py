@@ -16,13 +16,13 @@ from tools.http_interface import write_operations
 
 DOCS = Path(__file__).parents[1] / "docs"
 SPECS = Path(__file__).parents[1] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
-RECORD = DOCS / "gallery" / "pictures.json"
+RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
 OTHERS = (
-    ("overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "earnings.md"),
-    ("theory/headline.png", "Regret against the batch size", "superarm run paper", "theory/headline.md"),
-    ("items.png", "Regret against the number of items", "superarm run items", "champion.md"),
-    ("changing.png", "Parameters that change", "superarm run changing", "changing.md"),
+    ("../overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "../earnings.md"),
+    ("../theory/headline.png", "Regret against the batch size", "superarm run paper", "../theory/headline.md"),
+    ("../items.png", "Regret against the number of items", "superarm run items", "../champion.md"),
+    ("../changing.png", "Parameters that change", "superarm run changing", "../changing.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
 
@@ -96,7 +96,7 @@ def _describe_option(option: click.Option) -> str:
 
 
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
-    "gallery.md": ("<!-- experiments -->", write_gallery),
+    "reference/gallery.md": ("<!-- experiments -->", write_gallery),
     "reference/command-line.md": ("<!-- commands -->", write_commands),
     "reference/http.md": ("<!-- operations -->", write_operations),
 }

@@ -42,14 +42,14 @@ SITUATIONS = (
         "contextual",
         "vac2_ucb",
         "The context has a linear model: a policy on that model is needed, and this one weighs observations by their "
-        "variance (docs/context.md).",
+        "variance (docs/guides/context.md).",
     ),
     Situation(
         lambda problem, whole: _model(problem) == "LogisticModel",
         "contextual",
         "logistic_ts",
         "The context has a logistic model: a policy on that model is needed, and sampling its parameters explores "
-        "least (docs/context.md).",
+        "least (docs/guides/context.md).",
     ),
     Situation(
         lambda problem, whole: type(problem.reward).__name__ == "Spread",

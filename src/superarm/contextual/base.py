@@ -34,7 +34,7 @@ class ContextPolicy(Policy):
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         if not isinstance(problem.context.model, self.learns):
             wrong = f"{type(self).__name__} does not learn the model {type(problem.context.model).__name__}"
-            raise InvalidArgument("policy", wrong, "take a policy that does: docs/context.md lists them")
+            raise InvalidArgument("policy", wrong, "take a policy that does: docs/guides/context.md lists them")
 
     def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
         """The estimates of all entries, and the parameters at which the oracle chooses."""

@@ -73,7 +73,7 @@ def parse_candidate(text: str) -> Candidate:
 def evaluate(log: Path, policies: tuple[str, ...], slates: tuple[str, ...], **options: Any) -> None:
     """Estimate from LOG what slates and policies are worth, and which slate to ship.
 
-    LOG is a .parquet, .csv or .jsonl file, such as superarm export writes. See docs/offline.md.
+    LOG is a .parquet, .csv or .jsonl file, such as superarm export writes. See docs/guides/offline.md.
     """
     from superarm.offline.log import Log
 
