@@ -2,114 +2,191 @@
 
 import inspect
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Table = dict[str, Any]
 """A part of the OpenAPI document."""
 
-Answer = tuple[str, str]
-"""The status of an answer, and what it means."""
+OF_PROBLEM = "/v1/problems/{name}"
+"""How paths begin that name the problem; some operations have another path without it."""
 
 
 def write_operations() -> str:
-    """Errors that several operations share; one section per operation; one per object that they name."""
+    """Errors and query parameters, which operations share; the operations; the objects of requests and of answers."""
     from superarm.service.http.openapi import document
     from superarm.service.http.operations import OPERATIONS
 
     described = document(OPERATIONS)
-    operations = [
-        (f"{method.upper()} {path}", operation)
-        for path, methods in described["paths"].items()
-        for method, operation in methods.items()
-    ]
-    counts = Counter(answer for _, operation in operations for answer in _answers(operation))
-    common = sorted(answer for answer, n in counts.items() if n > 2 and answer[0].startswith(("4", "5")))
-    parts = ["## Errors\n", "The body of an error is [`ErrorReply`](#errorreply).\n", "| status | meaning |\n|---|---|"]
-    parts += [*(f"| {status} | {meaning} |" for status, meaning in common), ""]
+    operations = _operations(described["paths"])
+    always = set.intersection(*(set(one["responses"]) for _, one in operations if "description" in one))
+    parts = [*_describe_errors(operations, always), *_describe_parameters(operations), "## Operations\n"]
     for name, operation in operations:
-        parts += [f"## `{name}`\n", f"{operation['summary']} {operation.get('description', '')}\n"]
-        parts += [*_describe_query(operation), *_describe_body(operation), _describe_answers(operation, common)]
-    return "\n".join([*parts, "## Objects\n", *_describe_objects(described["components"]["schemas"])])
+        parts.append(_describe_operation(name, operation, always))
+    schemas = described["components"]["schemas"]
+    asked = _reached((one.get("requestBody") for _, one in operations), schemas)
+    for heading, wanted in (("Objects of requests", True), ("Objects of answers", False)):
+        chosen = {name: schema for name, schema in schemas.items() if (name in asked) == wanted}
+        parts += [f"## {heading}\n", *_describe_objects(chosen, schemas)]
+    return "\n".join(parts)
 
 
-def _answers(operation: Table) -> list[Answer]:
-    return [(status, answer["description"]) for status, answer in operation["responses"].items()]
+def _operations(paths: dict[str, Table]) -> list[tuple[str, Table]]:
+    """Every operation by method and path. One that has a path with and without its problem is listed once."""
+    found: dict[str, Table] = {}
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            short = f"{method.upper()} {path.replace(OF_PROBLEM, '/v1', 1)}"
+            twin = path.startswith(OF_PROBLEM) and found.get(short, {}).get("summary") == operation["summary"]
+            if twin:
+                found[short]["also"] = path
+            else:
+                found[f"{method.upper()} {path}"] = dict(operation)
+    return list(found.items())
 
 
-def _describe_answers(operation: Table, common: list[Answer]) -> str:
-    """The answers of an operation with their objects; errors in ``common`` by their status alone."""
-    own = []
-    for status, answer in operation["responses"].items():
-        meaning = answer["description"]
-        if (status, meaning) not in common:
-            kinds = [_describe_type(content["schema"]) for content in answer.get("content", {}).values()]
-            said = [meaning.rstrip(".")] if meaning != "Done." or not kinds else []
-            own.append(f"{status}: {', '.join([*said, *kinds])}")
-    shared = ", ".join(status for status, meaning in _answers(operation) if (status, meaning) in common)
-    return f"Answers: {'; '.join(own)}.{f' Errors: {shared}.' if shared else ''}\n"
-
-
-def _describe_query(operation: Table) -> list[str]:
-    found = [one for one in operation.get("parameters", []) if one["in"] == "query"]
-    fields = {one["name"]: one["schema"] | {"description": one["description"]} for one in found}
-    return [_table("parameter of the query", fields, [])] if fields else []
-
-
-def _describe_body(operation: Table) -> list[str]:
-    for content in operation.get("requestBody", {}).get("content", {}).values():
-        parts = [f"Body: {_describe_type(content['schema'])}."]
-        if "example" in content:
-            parts[0] = f"{parts[0][:-1]}, for example"
-            example = content["example"]
-            text = example.strip() if isinstance(example, str) else json.dumps(example, ensure_ascii=False)
-            parts.append(f"```json\n{text}\n```")
-        return ["\n\n".join(parts) + "\n"]
-    return []
-
-
-def _describe_objects(schemas: dict[str, Table]) -> Iterator[str]:
-    for name, schema in schemas.items():
-        yield f"### `{name}`\n"
-        if schema.get("description"):
-            yield inspect.cleandoc(schema["description"]).replace("``", "`") + "\n"
-        if schema.get("properties"):
-            yield _table("field", schema["properties"], schema.get("required", []))
-
-
-def _table(heading: str, fields: dict[str, Table], required: list[str]) -> str:
-    rows = [
-        f"| `{name}` | {field['description']} | {_describe_type(field)} | {_default(name, field, required)} |"
-        for name, field in fields.items()
+def _describe_errors(operations: list[tuple[str, Table]], always: set[str]) -> list[str]:
+    words = {status: said["description"] for _, one in operations for status, said in one["responses"].items()}
+    rows = [f"| {status} | {words[status]} |" for status in sorted(words) if status >= "4" and status != "503"]
+    busy = next(one["responses"]["503"]["description"] for _, one in operations)
+    common = ", ".join(sorted(status for status in always if status >= "4"))
+    return [
+        "## Errors\n",
+        f"Every operation may answer with {common}, and one with a body with 400 and 415. Further errors are named",
+        "with the operation. The body of an error is [`ErrorReply`](#errorreply).\n",
+        "| status | meaning |\n|---|---|",
+        *rows,
+        f"| 503 | {busy} |\n",
     ]
-    return f"| {heading} | meaning | type | default |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _default(name: str, field: Table, required: list[str]) -> str:
-    if name in required:
-        return "required"
-    return f"`{json.dumps(field['default'])}`" if "default" in field and "$ref" not in field else ""
+def _describe_parameters(operations: list[tuple[str, Table]]) -> list[str]:
+    """One table for all parameters of queries; operations give them the same meaning."""
+    found = {
+        (one["name"], one["description"]): one["schema"]
+        for _, operation in operations
+        for one in operation.get("parameters", [])
+        if one["in"] == "query"
+    }
+    rows = [f"| `{name}` | {_type(schema, shown=True)} | {words} |" for (name, words), schema in sorted(found.items())]
+    text = "Every parameter may be left out. A parameter that an operation does not name is refused with 422.\n"
+    return ["## Parameters of queries\n", text, "| parameter | type | meaning |\n|---|---|---|", *rows, ""]
 
 
-def _describe_type(field: Table) -> str:
-    """The type with its limits; objects as links to their sections."""
+def _describe_operation(name: str, operation: Table, always: set[str]) -> str:
+    said = [operation["summary"]]
+    if "also" in operation:
+        said.append(f"Also at `{operation['also']}`.")
+    scope = operation.get("description", "Needs no key.")
+    said.append(scope.replace("Needs the scope ", "Scope: "))
+    query = [f"`{one['name']}`" for one in operation.get("parameters", []) if one["in"] == "query"]
+    said += [f"Query: {', '.join(query)}."] if query else []
+    example = ""
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        said.append(f"Body: {_type(content['schema'])}.")
+        shown = content["example"]
+        text = shown.strip() if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+        example = f"\n```json\n{text}\n```\n"
+    said.append(f"Answer: {_answers(operation)}.")
+    errors = [status for status in operation["responses"] if status not in always and status not in ("400", "415")]
+    errors = [status for status in errors if status >= "4" and "description" in operation]
+    said += [f"Errors: {', '.join(errors)}."] if errors else []
+    return f"### `{name}`\n\n{' '.join(said)}\n{example}"
+
+
+def _answers(operation: Table) -> str:
+    """The statuses of success, and the object that they have; all have the same."""
+    done = {status: answer for status, answer in operation["responses"].items() if status < "4"}
+    (kind,) = {_type(content["schema"]) for answer in done.values() for content in answer["content"].values()}
+    return f"{' (new) or '.join(done)} {kind}"
+
+
+def _reached(parts: Iterable[Any], schemas: dict[str, Table]) -> set[str]:
+    """The names of the schemas that parts of the document refer to, by any number of steps."""
+    found: set[str] = set()
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            name = str(part.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.add(name)
+                waiting.append(schemas[name])
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return found
+
+
+def _describe_objects(schemas: dict[str, Table], known: dict[str, Table]) -> Iterator[str]:
+    """One section per object; parameters are described with the component that has them."""
+    inside = {_parameters(schema) for schema in schemas.values()}
+    for name, schema in schemas.items():
+        fields, required = schema.get("properties", {}), schema.get("required", [])
+        if name in inside:
+            continue
+        yield f"### `{name}`\n"
+        said = [inspect.cleandoc(schema.get("description", "")).replace("``", "`")]
+        like = next((one for one in known if one != name and _repeats(fields, known[one])), None)
+        if parameters := _parameters(schema):
+            (kind,) = fields["name"]["enum"]
+            said.append(f'Written `{{"name": "{kind}", "parameters": {{…}}}}`, with these parameters:')
+            fields, required = known[parameters]["properties"], known[parameters].get("required", [])
+        elif like:
+            said.append(f"It has the fields of {_plain({'$ref': like})}, all optional.")
+            fields = {}
+        yield " ".join(said) + "\n"
+        rows = [
+            f"| `{key}` | {_type(one, key not in required)} | {one['description']} |" for key, one in fields.items()
+        ]
+        if rows:
+            yield "\n".join(["| field | type | meaning |\n|---|---|---|", *rows, ""])
+
+
+def _parameters(schema: Table) -> str:
+    """The name of the object that holds the parameters of a component, an action set for instance; or empty."""
+    fields = schema.get("properties", {})
+    named = list(fields) == ["name", "parameters"] and len(fields["name"].get("enum", [])) == 1
+    reference = fields["parameters"] if named else {}
+    return str(reference.get("$ref", "")).rpartition("/")[2]
+
+
+def _repeats(fields: dict[str, Table], other: Table) -> bool:
+    """Whether another object, which is larger than a few fields, describes all these fields in the same words."""
+    there = other.get("properties", {})
+    return len(fields) > 4 and all(
+        key in there and one["description"] == there[key]["description"] for key, one in fields.items()
+    )
+
+
+def _type(field: Table, shown: bool = False) -> str:
+    """The type with its limits; objects as links to their sections; with ``shown``, the default."""
+    kind = _plain(field)
+    if not shown:
+        return kind
+    default = field.get("default")
+    simple = isinstance(default, bool | int | float | str)
+    kind = kind if simple else kind.removesuffix(" or null")
+    return f"{kind}; {json.dumps(default)}" if simple else f"{kind}; optional"
+
+
+def _plain(field: Table) -> str:
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
         return f"[`{name}`](#{name.lower()})"
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_describe_type(choice) for choice in field["anyOf"]))
+        return " or ".join(dict.fromkeys(_plain(choice) for choice in field["anyOf"]))
     if "enum" in field:
         return " or ".join(f"`{json.dumps(value)}`" for value in field["enum"])
     if field.get("type") == "array":
-        return f"list of {_describe_type(field.get('items', {}))}"
+        return f"list of {_plain(field.get('items', {}))}"
     if isinstance(field.get("additionalProperties"), dict) and field["additionalProperties"]:
-        return f"mapping from names to {_describe_type(field['additionalProperties'])}"
+        return f"map to {_plain(field['additionalProperties'])}"
     return f"{field.get('type', 'any value')}{_limits(field)}"
 
 
 def _limits(field: Table) -> str:
     """The smallest and the largest number, if the field has them; a billion and more limits nobody."""
-    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    found = [f"{word} {field[key]:g}" for key, word in words.items() if key in field and field[key] < 1e9]
-    return f", {' and '.join(found)}" if found else ""
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    found = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field and field[key] < 1e9]
+    return f" {', '.join(found)}" if found else ""

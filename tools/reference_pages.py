@@ -6,6 +6,7 @@ make pages
 import inspect
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ OTHERS = (
     ("../changing.png", "Parameters that change", "superarm run changing", "../changing.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
+HEAD = "| option | meaning |\n|---|---|"
+"""The first lines of a table of options."""
 
 
 def write_gallery() -> str:
@@ -58,7 +61,11 @@ def write_commands() -> str:
     """What ``superarm`` and each of its commands do, with their arguments and options."""
     from superarm.cli import main
 
-    return "\n".join(_describe_command(path, command) for path, command in _commands(main, ("superarm",)))
+    commands = list(_commands(main, ("superarm",)))
+    rows = Counter(_describe_option(one) for _, command in commands for one in _options(command))
+    shared = {row for row, n in rows.items() if n > 2}
+    parts = ["## Options of several commands\n", HEAD, *sorted(shared), ""]
+    return "\n".join([*parts, *(_describe_command(path, command, shared) for path, command in commands)])
 
 
 def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -68,13 +75,19 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[t
             yield from _commands(command.commands[name], (*path, name))
 
 
-def _describe_command(path: tuple[str, ...], command: click.Command) -> str:
-    """Not click's own text: its layout depends on the version of click."""
+def _options(command: click.Command) -> list[click.Option]:
+    return [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+
+
+def _describe_command(path: tuple[str, ...], command: click.Command, shared: set[str]) -> str:
+    """Not click's own text: its layout depends on the version of click. Shared options by their names alone."""
     named = [_argument(one) for one in command.params if isinstance(one, click.Argument)]
     parts = [f"## `{' '.join([*path, *named])}`\n", inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"]
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    if options:
-        parts += ["| option | meaning |\n|---|---|", *map(_describe_option, options), ""]
+    rows = {_describe_option(one): one for one in _options(command)}
+    own = [row for row in rows if row not in shared]
+    parts += [HEAD, *own, ""] if own else []
+    others = [f"`{one.opts[0]}`" for row, one in rows.items() if row in shared]
+    parts += [f"{'Also' if own else 'Options:'} {', '.join(others)}.\n"] if others else []
     return "\n".join(parts)
 
 

@@ -19,7 +19,7 @@ IMPORT = click.option(
     "imports",
     multiple=True,
     metavar="MODULE",
-    help="A module or a .py file with components of your own; may be given several times.",
+    help="A module (for experiments also a .py file) with components of your own; may be given several times.",
 )
 
 

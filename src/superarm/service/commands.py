@@ -33,7 +33,7 @@ IMPORT = click.option(
     metavar="MODULE",
     callback=_import,
     expose_value=False,
-    help="A Python module that adds policies or rewards of your own; may be given several times.",
+    help="A module (for experiments also a .py file) with components of your own; may be given several times.",
 )
 
 

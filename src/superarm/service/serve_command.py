@@ -76,7 +76,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ),
     (
         "import",
-        "A Python module that adds policies or rewards of your own; may be given several times.",
+        "A module (for experiments also a .py file) with components of your own; may be given several times.",
         {**_MANY, "metavar": "MODULE"},
     ),
 )
