@@ -103,7 +103,8 @@ def _describe_option(option: click.Option) -> str:
         " or ".join(kind.choices) if isinstance(kind, click.Choice) else option.metavar or kind.name.split()[0].upper()
     )
     said = (option.help or "").replace("|", "\\|").replace("<", "\\<")
-    shown = isinstance(option.default, str | int | float) and not option.is_flag and option.show_default
+    plain = isinstance(option.default, str | int | float) and option.default != ""
+    shown = plain and not option.is_flag and option.show_default is not False
     default = f" Default: `{option.default}`." if shown else ""
     return f"| `{names}{'' if option.is_flag or option.count else f' {value}'}` | {said}{default} |"
 
