@@ -12,9 +12,9 @@ import superarm as sa
 from superarm.core import streams
 from superarm.simulation.engine import Run
 
-PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "architecture.md"
 PACKAGE = Path(sa.__file__).parent
-LINKS = sorted(set(re.findall(r"\[`([\w.]+)`\]\((\.\./src/[^)]+)\)", PAGE.read_text())))
+LINKS = sorted(set(re.findall(r"\[`([\w.]+)`\]\(((?:\.\./)+src/[^)]+)\)", PAGE.read_text())))
 MAX_LINES, MAX_STEPS = 120, 8
 
 
@@ -93,7 +93,7 @@ def _agent(operation):
 )
 def test_an_operation_takes_the_steps_of_the_page(title, make):
     steps = " ".join(_journeys()[title])
-    named = re.findall(r"\[`([\w.]+)`\]\(\.\./src", steps)
+    named = re.findall(r"\[`([\w.]+)`\]\((?:\.\./)+src", steps)
     calls = _calls(make())
     assert [name for name in named if name not in calls] == []
     assert sorted(set(named), key=calls.index) == list(dict.fromkeys(named))

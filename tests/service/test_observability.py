@@ -81,7 +81,7 @@ def test_the_dashboard_and_the_alerts_use_metrics_and_labels_that_exist(metrics,
 
 
 def test_every_alert_is_explained_in_the_runbook():
-    runbook = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    runbook = (Path(__file__).parents[2] / "docs" / "guides" / "operations.md").read_text()
     alerts = [title for title, _ in expressions() if title.startswith("Superarm")]
     assert len(alerts) >= 8
     assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []

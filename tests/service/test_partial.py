@@ -291,7 +291,7 @@ def test_decisions_about_items_outlive_a_restart():
 
 
 def test_the_worked_example_of_the_documentation(sqlite_file):
-    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "service.md").read_text()
     (code,) = re.findall(r"```py\n(import numpy.*?)```", text, re.DOTALL)
     names: dict = {}
     with Server(sqlite_file) as server:
