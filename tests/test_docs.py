@@ -115,7 +115,7 @@ def test_the_files_that_a_page_names_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
-    for picture, beneath in re.findall(r"^!\[[^]]*\]\((\S+)\)\n\n(.+?)\n\n", page.read_text(), re.M | re.S):
+    for picture, beneath in re.findall(r"^!\[[^]]*\]\((\S+\.png)\)\n\n(.+?)\n\n", page.read_text(), re.M | re.S):
         assert re.search(r"`(superarm run|python|make) ?[^`]*`", beneath), picture
 
 
