@@ -21,11 +21,12 @@ MAX_LINES, MAX_STEPS = 120, 8
 def _defined(path):
     """The names that a module defines, and those of its classes as ``Class.name``."""
     names = set()
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, functions | ast.ClassDef):
             names.add(node.name)
         if isinstance(node, ast.ClassDef):
-            names |= {f"{node.name}.{method.name}" for method in node.body if isinstance(method, ast.FunctionDef)}
+            names |= {f"{node.name}.{method.name}" for method in node.body if isinstance(method, functions)}
     return names
 
 
@@ -43,8 +44,9 @@ def test_every_package_is_on_the_page():
 
 def _journeys():
     """The steps of each operation, by its title."""
-    sections = PAGE.read_text().split("\n## ")[2:]
-    return {section.split("\n")[0].strip("`"): re.split(r"\n\d\. ", section)[1:] for section in sections}
+    sections = PAGE.read_text().split("\n## ")
+    steps = {section.split("\n")[0].strip("`"): re.split(r"\n\d\. ", section)[1:] for section in sections}
+    return {title: found for title, found in steps.items() if found}
 
 
 def test_the_page_is_short():
