@@ -27,7 +27,7 @@ def run_curls(page, directory):
 
 
 @pytest.mark.needs("curl")
-@pytest.mark.parametrize(("page", "n"), [("guides/service.md", 15), ("guides/operations.md", 1)])
+@pytest.mark.parametrize(("page", "n"), [("guides/shop.md", 6), ("guides/service.md", 15), ("guides/operations.md", 1)])
 def test_every_curl_command_of_a_page_is_answered(page, n, tmp_path):
     """Review, A11: four of them sent no content type, which is 415."""
     assert len(run_curls(ROOT / "docs" / page, tmp_path)) == n
@@ -48,7 +48,9 @@ def _blocks(page, kind):
     return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "pulls"), [("guides/shop.md", 5), ("guides/service.md", 2)], ids=["web shop", "client"])
+@pytest.mark.parametrize(
+    ("page", "pulls"), [("guides/shop.md", 5), ("guides/service.md", 2)], ids=["web shop", "client"]
+)
 def test_an_example_for_the_client(page, pulls, sqlite_file):
     """After the first example of the web shop, which names the products."""
     names: dict = {}
