@@ -34,7 +34,7 @@ def unb64(text: str) -> bytes:
 
 
 def forge(secret: str, tenant: str, problem: str, id: str, expires: float) -> str:
-    """A signed id by the description in docs/clients.md, without the code of the service."""
+    """A signed id by the description in docs/guides/service.md, without the code of the service."""
     payload = b64(json.dumps([tenant, problem, id, int(expires)], separators=(",", ":")).encode())
     message = b"superarm decision 1\n" + payload.encode()
     return f"{payload}.{b64(hmac.new(secret.encode(), message, hashlib.sha256).digest())}"

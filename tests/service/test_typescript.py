@@ -29,12 +29,12 @@ SECRET = "a secret of the tests, and of nobody else"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has installed the client as ``docs/clients.md`` says, without a compiler and the network."""
+    """A project that has installed the client as ``docs/guides/service.md`` says, without a compiler or network."""
     home = tmp_path_factory.mktemp("project")
     (home / "package.json").write_text('{"type": "module"}')
     unwanted = shutil.ignore_patterns("node_modules", "package-lock.json")
     shutil.copytree(CLIENT, home / "superarm" / "clients" / "typescript", ignore=unwanted)
-    (line,) = re.findall(r"^npm install .*$", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(r"^npm install .*$", (ROOT / "docs" / "guides" / "service.md").read_text(), re.MULTILINE)
     programs = tmp_path_factory.mktemp("programs")
     for name in ("npm", "node", "sh"):
         (programs / name).symlink_to(str(shutil.which(name)))

@@ -56,8 +56,8 @@ def vac2_ucb(rho: float = 0.02, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -
     """VAC²-UCB: regression weighted by the variances that the confidence intervals allow.
 
     Implements [LiuEtAl2023]_ (Algorithm 2) for problems with a linear model. The paper has ``rho=1`` and
-    ``ridge=4k``; then the radius is about 200 standard deviations for 10 features (``docs/guides/context.md``). The default
-    ``rho`` is that of the experiment ``context``, and no bound is claimed for it.
+    ``ridge=4k``; then the radius is about 200 standard deviations for 10 features (``docs/guides/context.md``). The
+    default ``rho`` is that of the experiment ``context``, and no bound is claimed for it.
 
     Parameters
     ----------
