@@ -3,8 +3,8 @@
     make gallery                       the pictures that are missing, or whose experiment or size has changed
     python -m tools.gallery items      these, in any case
 
-``docs/reference/gallery`` gets one picture per experiment, and ``pictures.json``: the size that was run, a digest of what
-was run, and a digest of the numbers.
+``docs/reference/gallery`` gets one picture per experiment, and ``pictures.json``: the size that was run, a digest of
+what was run, and a digest of the numbers.
 """
 
 import json
