@@ -12,14 +12,13 @@ from generated.api.default import (
     get_arms,
     get_problem,
     get_problem_decision,
-    post_beacon,
     post_decision,
     post_decisions,
     post_feedback,
     post_problem_bulk,
     put_problem,
 )
-from generated.models import AskBody, AskManyBody, BeaconBody, ErrorReply, ProblemSpec, TellBody, UnitBody
+from generated.models import AskBody, AskManyBody, ErrorReply, ProblemSpec, TellBody, UnitBody
 from generated.types import File
 
 
@@ -42,8 +41,7 @@ def drive(client: Any) -> None:
     told = post_feedback.sync("visit-1", client=client, body=clicked)
     assert (told.applied, told.state) == (True, "open"), told
     rest = [UnitBody(arm=first, item="y", value=0.0), UnitBody(arm=second, value=0.0)]
-    from_page = BeaconBody(signed_id=decision.signed_id, feedback=rest)
-    assert post_beacon.sync("ads", client=client, body=from_page).state == "complete"
+    assert post_feedback.sync("visit-1", client=client, body=TellBody(feedback=rest)).state == "complete"
     assert get_problem_decision.sync("ads", "visit-1", client=client).state == "complete"
     rows = {row.arm: row for row in get_arms.sync("ads", client=client, limit=10).arms}
     assert (rows[first].pulls, rows[first].mean) == (1, [1.0, 0.0]), rows

@@ -43,7 +43,7 @@ def generate(environment: Path, url: str, into: Path) -> None:
 def main(environment: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         into = Path(name)
-        with Server(str(into / "log.db"), "--beacon-secret", "s" * 40) as server:
+        with Server(str(into / "log.db")) as server:
             generate(environment, server.url, into)
             program = environment.resolve() / "bin" / "python"
             subprocess.run([program, HERE / "drive_generated_client.py", server.url], check=True, cwd=into)

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from superarm.service.http.beacon import BEACON
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.schemas import BulkLine
@@ -29,7 +28,7 @@ def main() -> None:
 
 def make_types() -> str:
     """The text of the file."""
-    whole = document((*OPERATIONS, BEACON))
+    whole = document(OPERATIONS)
     _, more = msgspec.json.schema_components([BulkLine], ref_template="#/components/schemas/{name}")
     schemas = whole["components"]["schemas"] | {"BulkLine": more["BulkLine"]}
     parts = [HEAD, *(_interface(name, schemas[name]) for name in sorted(schemas))]

@@ -38,9 +38,9 @@ def test_a_new_key_is_stored_nowhere_until_the_service_is_started_with_it(tmp_pa
 
 
 def test_what_is_refused_creates_no_file(tmp_path):
-    refused = invoke("serve", "--db", str(tmp_path / "log.db"), "--beacon-origin", "https://shop.example")
+    refused = invoke("serve", "--db", str(tmp_path / "log.db"), "--root-path", "no path")
     assert refused.exit_code == 2
-    assert "needs --beacon-secret" in refused.output
+    assert "give a path such as" in refused.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,7 @@ import type { AppliedReply, ArmRow, ArmsBody, AskBody, BulkLine, DecisionReply, 
 export interface ClientOptions {
     /** Where the service is, such as `http://localhost:8000`, with the root path if there is one. */
     url: string;
-    /** A key, `sa_…`. Never send one to a browser: give the page the decision's `signed_id`. */
+    /** A key, `sa_…`. Never send one to a browser: let your own server call the service. */
     key?: string;
     /** Milliseconds until a request is given up; 30,000 by default. */
     timeoutMs?: number;

@@ -103,17 +103,6 @@ export interface AuditReply {
     /** How many there are. */
     total: number;
 }
-/** Feedback from a browser. */
-export interface BeaconBody {
-    /** The signed id, as the decision had it. */
-    signed_id: string;
-    /** What single arms did. */
-    feedback?: UnitBody[] | null;
-    /** One row per arm of the slate, one value per item; null stays pending. */
-    outcome?: ((number | null)[])[] | null;
-    /** In the shape of `outcome`: false for what was not observed and will not be. */
-    seen?: boolean[][] | null;
-}
 /** A line of bulk feedback. */
 export interface BulkLine {
     feedback?: UnitBody[] | null;
@@ -194,8 +183,6 @@ export interface DecisionReply {
     context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
     /** The number of the segment of its context. */
     segment?: number | null;
-    /** An id with which a browser may send feedback for this decision. */
-    signed_id?: string | null;
     /** In a list: when it was made, in milliseconds since 1970. */
     at?: number | null;
     /** In a list: one row per arm, one value per item; null where nothing is known. */
@@ -1052,15 +1039,6 @@ export interface Operations {
         };
         reply: ErasedReply;
     };
-    post_beacon: {
-        given: {
-            path: {
-                name: string;
-            };
-            body: BeaconBody;
-        };
-        reply: AppliedReply;
-    };
     health: {
         given: {};
         reply: Record<string, unknown>;
@@ -1098,6 +1076,5 @@ export declare const OPERATIONS: {
     readonly post_problem_bulk: readonly ["POST", "/v1/problems/{name}/feedback/bulk"];
     readonly get_history: readonly ["GET", "/v1/problems/{name}/history"];
     readonly erase_unit: readonly ["POST", "/v1/problems/{name}/erasures"];
-    readonly post_beacon: readonly ["POST", "/v1/problems/{name}/beacon"];
     readonly health: readonly ["GET", "/health"];
 };

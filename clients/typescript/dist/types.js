@@ -31,6 +31,5 @@ export const OPERATIONS = {
     post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
     get_history: ["GET", "/v1/problems/{name}/history"],
     erase_unit: ["POST", "/v1/problems/{name}/erasures"],
-    post_beacon: ["POST", "/v1/problems/{name}/beacon"],
     health: ["GET", "/health"],
 };

@@ -114,18 +114,6 @@ export interface AuditReply {
   total: number;
 }
 
-/** Feedback from a browser. */
-export interface BeaconBody {
-  /** The signed id, as the decision had it. */
-  signed_id: string;
-  /** What single arms did. */
-  feedback?: UnitBody[] | null;
-  /** One row per arm of the slate, one value per item; null stays pending. */
-  outcome?: ((number | null)[])[] | null;
-  /** In the shape of `outcome`: false for what was not observed and will not be. */
-  seen?: boolean[][] | null;
-}
-
 /** A line of bulk feedback. */
 export interface BulkLine {
   feedback?: UnitBody[] | null;
@@ -210,8 +198,6 @@ export interface DecisionReply {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** The number of the segment of its context. */
   segment?: number | null;
-  /** An id with which a browser may send feedback for this decision. */
-  signed_id?: string | null;
   /** In a list: when it was made, in milliseconds since 1970. */
   at?: number | null;
   /** In a list: one row per arm, one value per item; null where nothing is known. */
@@ -880,7 +866,6 @@ export interface Operations {
   post_problem_bulk: { given: { path: { name: string }; body: string }; reply: string };
   get_history: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; points?: number } }; reply: HistoryReply };
   erase_unit: { given: { path: { name: string }; body: ErasureBody }; reply: ErasedReply };
-  post_beacon: { given: { path: { name: string }; body: BeaconBody }; reply: AppliedReply };
   health: { given: {  }; reply: Record<string, unknown> };
 }
 
@@ -916,6 +901,5 @@ export const OPERATIONS = {
   post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
   get_history: ["GET", "/v1/problems/{name}/history"],
   erase_unit: ["POST", "/v1/problems/{name}/erasures"],
-  post_beacon: ["POST", "/v1/problems/{name}/beacon"],
   health: ["GET", "/health"],
 } as const;

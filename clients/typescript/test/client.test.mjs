@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SuperarmClient, SuperarmError } from "superarm";
-import { PageFeedback, sendFeedbackBeacon } from "superarm/beacon";
 
 const { SUPERARM_URL: url, SUPERARM_KEY: key } = process.env;
 const service = new SuperarmClient({ url: `${url}/`, key });
@@ -93,31 +92,4 @@ test("every operation can be called by its name", async () => {
   const lines = await service.call("post_bulk", { body: '{"decision": "nobody", "feedback": []}\n' });
   assert.equal(JSON.parse(lines).error.code, "unknown");
   await assert.rejects(service.call("get_problem", { path: { name: "a/b" } }), { status: 404 });
-});
-
-test("feedback by a signed id needs no key", async () => {
-  const decision = await service.decide(name, { id: "page-1" });
-  const signedId = decision.signed_id;
-  const target = { url, problem: name, signedId };
-  const [first, second] = decision.arms;
-  assert.equal(sendFeedbackBeacon(target, [{ arm: first, item: "x", value: 1 }]), true);
-  const settled = async (want) => {
-    for (let n = 0; n < 200; n += 1) {
-      const rows = [];
-      for await (const row of service.arms(name)) rows.push(row);
-      if (want(await service.decision(name, decision.id), rows)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.fail("the feedback did not arrive");
-  };
-  const before = (await service.problem(name)).pending;
-  const page = new PageFeedback({ ...target, arms: decision.arms, items: ["x", "y"] });
-  assert.equal(page.report(first, 1, "x"), true); // equal to what was sent: changes nothing
-  assert.equal(page.report(first, 1, "x"), false);
-  assert.equal(page.report("stranger"), false);
-  assert.equal(page.finish(), true);
-  assert.equal(page.finish(), false);
-  assert.equal(page.report(second), false);
-  await settled((now) => now.state === "complete");
-  assert.equal((await service.problem(name)).pending, before - 1);
 });

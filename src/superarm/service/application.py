@@ -17,7 +17,6 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.beacon import BEACON, beacon_route
 from superarm.service.http.endpoint import (
     ENCODED_SLASH,
     Endpoint,
@@ -133,10 +132,8 @@ def application(
         service.keyring.read()
 
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
-    described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
+    described = document(OPERATIONS)
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
-    if service.signer is not None:
-        routes.append(beacon_route(service, service.signer))
     lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)
     return ServiceApp(service, Starlette(routes=routes, lifespan=lifespan, exception_handlers=_NO_ROUTE))
 

@@ -29,8 +29,7 @@ class RemoteDecision(Decision):
     ``propensities`` are the chances of the arms, slot by slot; None where the policy itself is random. ``slots`` are
     the names of the slots that the arms are in, ``policy_arms`` the policy's slate where the answer is a baseline.
     ``state`` is the decision's state when it was asked for. ``inclusion`` is the chance of each arm to be in the slate;
-    ``group`` is "policy" or "control" where the two are compared. ``signed_id`` is for a browser that sends feedback;
-    None where the service takes no such feedback, or the decision was read later.
+    ``group`` is "policy" or "control" where the two are compared.
     """
 
     propensities: tuple[float, ...] | None = None
@@ -40,7 +39,6 @@ class RemoteDecision(Decision):
     state: str = "open"
     inclusion: tuple[float, ...] | None = None
     group: str = ""
-    signed_id: str | None = None
 
 
 def read_decision(reply: Any) -> RemoteDecision:
@@ -51,7 +49,6 @@ def read_decision(reply: Any) -> RemoteDecision:
         name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms", "inclusion") if name in reply
     }
     told = {"version": reply["version"], "state": reply["state"], "group": reply.get("group", "")}
-    told["signed_id"] = reply.get("signed_id")
     return RemoteDecision(reply["id"], reply["t"], action, tuple(reply["arms"]), **more, **told)
 
 

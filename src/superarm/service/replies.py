@@ -46,8 +46,6 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
         The context as it was given, unless only its encoded form is stored.
     segment
         The number of the segment of its context.
-    signed_id
-        An id with which a browser may send feedback for this decision.
     at
         In a list: when it was made, in milliseconds since 1970.
     values
@@ -73,7 +71,6 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     fallback: bool = False
     context: GivenFeatures | None = None
     segment: int | None = None
-    signed_id: str | None = None
     at: int | None = None
     values: list[list[float | None] | None] | None = None
     unit: str = ""

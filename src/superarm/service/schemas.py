@@ -160,27 +160,6 @@ class TellBody(Body, frozen=True):
     arms: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
 
 
-class BeaconBody(Body, frozen=True):
-    """Feedback from a browser.
-
-    Parameters
-    ----------
-    signed_id
-        The signed id, as the decision had it.
-    feedback
-        What single arms did.
-    outcome
-        One row per arm of the slate, one value per item; null stays pending.
-    seen
-        In the shape of ``outcome``: false for what was not observed and will not be.
-    """
-
-    signed_id: Annotated[str, Meta(max_length=8_192)]
-    feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
-    outcome: Matrix | None = None
-    seen: Annotated[list[list[bool]], Meta(max_length=MAX_K)] | None = None
-
-
 class BulkLine(TellBody, frozen=True, kw_only=True):
     """A line of bulk feedback.
 

@@ -16,7 +16,7 @@ PREFIX = "SUPERARM_SERVE"
 """The names of the environment begin with it. ``SUPERARM_PORT`` would not do: Kubernetes sets it for a service that is
 called superarm, to the address of that service."""
 
-SECRET_SETTINGS = ("ssl_keyfile_password", "admin_key", "beacon_secret")
+SECRET_SETTINGS = ("ssl_keyfile_password", "admin_key")
 LISTENING = ("host", "port", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
 """Settings that are options of uvicorn."""
 
@@ -57,18 +57,6 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("max-body", "The largest request body, in bytes.", _whole(1024, 8 * 1024 * 1024)),
     ("max-connections", "Connections at the same time; further ones are answered with 503.", _whole(1, 10_000)),
     ("snapshot-every", "Events between two snapshots; fewer make a start after a crash quicker.", _whole(1, 50_000)),
-    (
-        "beacon-secret",
-        "Let browsers send feedback with ids signed by this secret of 32 characters or more; the newest one first.",
-        {**_MANY, "metavar": "SECRET"},
-    ),
-    (
-        "beacon-origin",
-        "The origin of pages that may send feedback, such as https://shop.example; may be given several times.",
-        {**_MANY, "metavar": "ORIGIN"},
-    ),
-    ("beacon-seconds", "How long a signed id is valid.", _whole(1, 86_400)),
-    ("beacon-rate", "Beacons per second and address.", {"type": click.FloatRange(min=0.1), "default": 20.0}),
     (
         "retain-days",
         "Remove decisions from the log, every hour, that ended and did not change for so long. SQLite only.",
@@ -158,7 +146,7 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     """
     if demo:
         _check_demo(given)
-    from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
+    from superarm.service.http.service import ServiceLimits, check_root_path
     from superarm.service.server import check_directory
     from superarm.service.server import serve as run
 
@@ -167,7 +155,6 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     listening = {name: given.pop(name) for name in LISTENING} | {"limit_concurrency": given.pop("max_connections")}
     given["root_path"] = check_root_path(given["root_path"])
     limits = ServiceLimits(compiled=not demo, **given)  # a demo need not wait until kernels are compiled
-    check_beacon(limits)
     if limits.retain_days is not None and "://" in db:
         raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:

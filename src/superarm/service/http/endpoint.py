@@ -52,16 +52,13 @@ class Endpoint:
         tenant = ""
         try:
             headers = dict(scope["headers"])
-            who = await self._who(scope, headers, receive)
+            who = authenticate(self._service, headers, client_of(scope))
             tenant = who.tenant
             reply = await self._reply(who, scope, headers, receive)
         except Exception as error:
             reply = error_reply(as_request_error(error))
         await send_reply(send, reply)
         self._service.metrics.observe(tenant, self._operation, reply.status, time.perf_counter() - started)
-
-    async def _who(self, scope: Any, headers: Headers, receive: Any) -> Principal:
-        return authenticate(self._service, headers, client_of(scope))
 
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation

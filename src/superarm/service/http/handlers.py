@@ -2,14 +2,12 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
-from msgspec import structs
 
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
@@ -66,13 +64,6 @@ class Call(NamedTuple):
     async def read(self, read: Callable[[ProblemState], Result]) -> Result:
         """What ``read`` makes of the problem of the path."""
         return await self.coordinator.read(*self.problem, read)
-
-    def sign(self, id: str) -> str | None:
-        """The signed id of a decision, for keys that may themselves send feedback."""
-        signer = self.service.signer
-        if signer is None or self.who.scopes.isdisjoint(("feedback", "admin")):
-            return None
-        return signer.sign(*self.problem, id, time.time())
 
 
 Answer = tuple[int, Any]
@@ -173,9 +164,7 @@ async def delete_problem(call: Call) -> Answer:
 async def post_decision(call: Call) -> Answer:
     """Ask for a decision."""
     record, created = await ask(call.coordinator, *call.problem, call.body)
-    reply = views.decision(record, await call.state(), created)
-    signed = call.sign(reply.id)
-    return (201 if created else 200), reply if signed is None else structs.replace(reply, signed_id=signed)
+    return (201 if created else 200), views.decision(record, await call.state(), created)
 
 
 async def post_decisions(call: Call) -> Answer:

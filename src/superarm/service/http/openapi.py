@@ -101,15 +101,13 @@ def _operation(op: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": op.name,
         "summary": op.summary,
-        "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
+        "description": f"Needs the scope `{op.scope}`.",
         "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)] + _query(op.query),
         "responses": {
             **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
             **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
         },
     }
-    if not op.scope:
-        described["security"] = []
     if op.body is not None:
         described["requestBody"] = {"required": True, "content": _content(op.body, op.example)}
     return described

@@ -1,12 +1,11 @@
 """What all endpoints of one process share."""
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.errors import overloaded
-from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits, Signer
+from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
 from superarm.service.http.metrics import Metrics
 from superarm.service.http.query import Bodies
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
@@ -32,14 +31,6 @@ class ServiceLimits(NamedTuple):
         The path under which a proxy publishes the service; empty for none.
     access_log
         Whether every request is a line of the log.
-    beacon_secret
-        What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
-    beacon_origin
-        The origins of pages that may send feedback.
-    beacon_seconds
-        How long a signed id is valid.
-    beacon_rate
-        The average number of beacons per second from one address.
     retain_days
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
     compiled
@@ -53,10 +44,6 @@ class ServiceLimits(NamedTuple):
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
     access_log: bool = False
-    beacon_secret: Sequence[str] = ()
-    beacon_origin: Sequence[str] = ()
-    beacon_seconds: int = 86_400
-    beacon_rate: float = 20.0
     retain_days: float | None = None
     compiled: bool = False
 
@@ -70,18 +57,6 @@ def check_root_path(path: str) -> str:
     if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*/?", path):
         raise SuperarmError(f"--root-path {path!r}: give a path such as /bandits, of letters, digits and . _ ~ -")
     return path.rstrip("/")
-
-
-def check_beacon(limits: ServiceLimits) -> None:
-    """Refuse settings of beacons with which browsers could not send feedback."""
-    Signer(list(limits.beacon_secret), limits.beacon_seconds)
-    if limits.beacon_origin and not limits.beacon_secret:
-        raise SuperarmError("--beacon-origin: needs --beacon-secret, too; take openssl rand -base64 32")
-    for origin in limits.beacon_origin:
-        if not re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin):
-            raise SuperarmError(
-                f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
-            )
 
 
 class Service:
@@ -99,7 +74,6 @@ class Service:
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
         self.bodies = Bodies(limits.max_body)
         self.metrics = Metrics(self.coordinator)
-        self.signer = Signer(list(limits.beacon_secret), limits.beacon_seconds) if limits.beacon_secret else None
         self.stopping = False
         self.failure = ""
 
