@@ -123,7 +123,6 @@ def decisions(n: Scale) -> Requests:
     for table in ("arms", "rewards", "decisions"):
         yield get(f"export {table}.csv of 10,000 x 100", f"/export/{table}.csv?problem=large")
     yield get("search: 1,000 decisions", f"/v1/problems/large/decisions?limit={n(1_000)}")
-    yield get("history of all arms", "/v1/problems/large/history?points=1000")
     yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
     yield LargeRequest("delete 10,000 x 100", "DELETE", "/v1/problems/large")
@@ -140,7 +139,6 @@ def outcomes(n: Scale) -> Requests:
     yield LargeRequest("past outcomes 1,000 x 1,000", "POST", "/v1/problems/square/outcomes", past)
     yield get("search: a decision of 1,000 x 1,000", "/v1/problems/square/decisions")
     yield get("export a decision of 1,000 x 1,000", "/export/decisions.csv?problem=square")
-    yield get("history, 1,000 x 1,000", "/v1/problems/square/history")
     yield bulk("bulk of 100 with 1,000 arms each", "square", [{"id": f"s{j}"} for j in range(n(100))])
     units = [{"arm": f"a{j % side}", "item": f"i{j // side}", "value": 1} for j in range(n(10_000))]
     yield LargeRequest("feedback of 10,000 units", "POST", "/v1/decisions/s1/feedback", {"feedback": units})
@@ -160,7 +158,6 @@ def feedback(n: Scale) -> Requests:
     yield LargeRequest("feedback of 10,000 lines", "POST", "/v1/feedback/bulk", told)
     yield LargeRequest("the same feedback again", "POST", "/v1/feedback/bulk", told)
     yield get("the page of 20,000 decisions", "/?problem=many")
-    yield get("history of 20,000 decisions", "/v1/problems/many/history?arm=a1&points=1000")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/many/erasures", {"unit": "u0"})
     yield LargeRequest("delete a problem with 20,000 decisions", "DELETE", "/v1/problems/many")
 

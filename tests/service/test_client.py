@@ -1,5 +1,5 @@
-import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -194,30 +194,11 @@ def test_async_calls_run_at_the_same_time():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     service = sa.connect(f"http://127.0.0.1:{server.server_port}", retries=0)
 
-    async def run() -> list:
-        remote = service.async_problem("p")
-        return await asyncio.gather(*(remote.statistics() for _ in range(5)))
-
-    assert asyncio.run(run()) == [[]] * 5
+    with ThreadPoolExecutor(5) as threads:
+        assert list(threads.map(lambda _: service.problem("p").statistics(), range(5))) == [[]] * 5
     service.close()
     server.shutdown()
     server.server_close()
-
-
-def test_async(served, agent):
-    service = sa.connect(served.url)
-
-    async def run():
-        remote = service.async_problem("client")
-        decision = await remote.ask()
-        assert await remote.activate(decision) is False
-        assert len(await remote.history(points=3)) == 3
-        for name in ("items", "decisions", "_call", "nothing"):
-            assert not hasattr(remote, name)
-        return await remote.tell(decision, np.zeros((2, 2)))
-
-    assert asyncio.run(run()) is True
-    service.close()
 
 
 def test_calls_are_made_again_over_a_restart(sqlite_file):

@@ -27,8 +27,6 @@ VIEWS = {
     "many": "/?problem=wide&items=1&page=1",
     "problems": "/problems",
     "versions": "/versions?problem=p",
-    "arm": "/arm?problem=p&arm=a",
-    "decisions": "/decisions?problem=p",
     "login": "/login",
     "docs": "/docs",
 }

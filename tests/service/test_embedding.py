@@ -25,16 +25,3 @@ def test_an_application_changes_nothing_of_the_process(tmp_path):
             assert process() == before
 
     asyncio.run(live())
-
-
-def test_streams_end_when_they_are_told_to(tmp_path):
-    async def live() -> str:
-        app = application(Sqlite(tmp_path / "log.db"))
-        async with serving(app) as http:
-            reading = asyncio.create_task(http.get("/live"))
-            await asyncio.sleep(0.1)
-            assert not reading.done()
-            app.end_streams()
-            return (await asyncio.wait_for(reading, 10.0)).text
-
-    assert asyncio.run(live()).startswith("event: grown")

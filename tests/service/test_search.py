@@ -3,7 +3,6 @@
 import asyncio
 import random
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 import pytest
 
@@ -12,7 +11,7 @@ from superarm.service.application import application
 from superarm.service.domain.events import Asked, encode
 from superarm.service.storage.base import DecisionSpan, LogLine
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
+from superarm.service.storage.search import DecisionFilter, decode_cursor, find_page
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.transport import ServiceError
 
@@ -102,47 +101,12 @@ def test_the_client_finds_decisions_by_what_became_of_them(served):
     assert list(agent.decisions(until=began - timedelta(seconds=1))) == []
     (told,) = [row for row in every if row["id"] == "found-01"]
     assert told["values"] == [[1.0], [0.0]]
-    first = asyncio.run(service.async_problem("found").find_decisions(limit=10))
+    first = agent.find_decisions(limit=10)
     assert [row["id"] for row in first["decisions"]] == [row["id"] for row in every[:10]]
     for wrong in ({"arm": "z"}, {"state": "lost"}, {"since": "yesterday"}, {"cursor": "x"}, {"group": "none"}):
         with pytest.raises(ServiceError) as refused:
             agent.find_decisions(**wrong)
         assert refused.value.status == 422
-    service.close()
-
-
-def test_the_history_of_an_arm_begins_with_the_oldest_of_the_newest_decisions(store):
-    """Of ten decisions, one per second, the newest four are taken."""
-    asked = [Asked(1_000 * n, "p", f"d{n}", "", n, (n % 2,), 1, 1) for n in range(10)]
-    store.commit([LogLine("t", "decision", one.id, 0, encode(one), "p") for one in asked])
-    span = DecisionSpan("t", "p", 0, (END_OF_TIME, ""), 0)
-    whole = arm_history(store, span, 0, 1, 3, max_decisions=10)
-    assert (whole[0].since, whole[-1].until, sum(one.decisions for one in whole)) == (0, 9_001, 10)
-    newest = arm_history(store, span, 0, 1, 3, max_decisions=4)
-    assert (newest[0].since, newest[-1].until) == (6_000, 9_001)
-    assert [sum(values) for values in zip(*((one.decisions, one.shown) for one in newest), strict=True)] == [4, 2]
-
-
-def test_the_history_of_an_arm_adds_up(served):
-    service = sa.connect(served.url)
-    agent = service.create("history", ["a", "b", "c"], ["x", "y"], 1)
-    told = {"a": [], "b": [], "c": []}
-    for n in range(20):
-        decision = agent.ask()
-        values = [float(n % 2), 0.5]
-        agent.tell(decision, [values])
-        told[decision.arms[0]] += values
-    for arm, values in told.items():
-        points = agent.history(arm, points=4)
-        assert len(points) == 4
-        assert sum(point["shown"] for point in points) == len(values) / 2
-        assert sum(point["decisions"] for point in points) == 20
-        assert sum(point["observed"] for point in points) == len(values)
-        total = sum(point["mean"] * point["observed"] for point in points if point["observed"])
-        assert total == pytest.approx(sum(values))
-        assert all(one["until"] == two["since"] for one, two in pairwise(points))
-    assert sum(point["shown"] for point in agent.history(points=3)) == 20
-    assert service.create("history-empty", ["a"], ["x"], 1).history("a") == []
     service.close()
 
 

@@ -321,28 +321,6 @@ export interface GroupReply {
     /** Their mean reward; null before the first. */
     mean: IntervalReply | null;
 }
-/** Decisions of some time. */
-export interface HistoryInterval {
-    /** When it begins, in milliseconds since 1970. */
-    since: number;
-    /** When it ends. */
-    until: number;
-    /** How many decisions were made. */
-    decisions: number;
-    /** How many of them showed the arm. */
-    shown: number;
-    /** How many of its outcomes were observed. */
-    observed: number;
-    /** Their mean; null if there are none. */
-    mean: number | null;
-}
-/** The history of an arm. */
-export interface HistoryReply {
-    /** The arm; null for all arms together. */
-    arm: string | null;
-    /** Intervals of equal length, oldest first. */
-    intervals: HistoryInterval[];
-}
 /** The rules. */
 export interface IntersectionParameters {
     /** Action sets `subsets`, `partition`, `laminar` and `slots`: a slate is allowed by all of them. */
@@ -1016,20 +994,6 @@ export interface Operations {
         };
         reply: string;
     };
-    get_history: {
-        given: {
-            path: {
-                name: string;
-            };
-            query: {
-                since?: string;
-                until?: string;
-                arm?: string;
-                points?: number;
-            };
-        };
-        reply: HistoryReply;
-    };
     erase_unit: {
         given: {
             path: {
@@ -1074,7 +1038,6 @@ export declare const OPERATIONS: {
     readonly post_problem_activation: readonly ["POST", "/v1/problems/{name}/decisions/{id}/activate"];
     readonly post_bulk: readonly ["POST", "/v1/feedback/bulk"];
     readonly post_problem_bulk: readonly ["POST", "/v1/problems/{name}/feedback/bulk"];
-    readonly get_history: readonly ["GET", "/v1/problems/{name}/history"];
     readonly erase_unit: readonly ["POST", "/v1/problems/{name}/erasures"];
     readonly health: readonly ["GET", "/health"];
 };

@@ -29,7 +29,6 @@ export const OPERATIONS = {
     post_problem_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
     post_bulk: ["POST", "/v1/feedback/bulk"],
     post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
-    get_history: ["GET", "/v1/problems/{name}/history"],
     erase_unit: ["POST", "/v1/problems/{name}/erasures"],
     health: ["GET", "/health"],
 };

@@ -354,30 +354,6 @@ export interface GroupReply {
   mean: IntervalReply | null;
 }
 
-/** Decisions of some time. */
-export interface HistoryInterval {
-  /** When it begins, in milliseconds since 1970. */
-  since: number;
-  /** When it ends. */
-  until: number;
-  /** How many decisions were made. */
-  decisions: number;
-  /** How many of them showed the arm. */
-  shown: number;
-  /** How many of its outcomes were observed. */
-  observed: number;
-  /** Their mean; null if there are none. */
-  mean: number | null;
-}
-
-/** The history of an arm. */
-export interface HistoryReply {
-  /** The arm; null for all arms together. */
-  arm: string | null;
-  /** Intervals of equal length, oldest first. */
-  intervals: HistoryInterval[];
-}
-
 /** The rules. */
 export interface IntersectionParameters {
   /** Action sets `subsets`, `partition`, `laminar` and `slots`: a slate is allowed by all of them. */
@@ -864,7 +840,6 @@ export interface Operations {
   post_problem_activation: { given: { path: { name: string; id: string }; body: ActivateBody }; reply: AppliedReply };
   post_bulk: { given: { body: string }; reply: string };
   post_problem_bulk: { given: { path: { name: string }; body: string }; reply: string };
-  get_history: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; points?: number } }; reply: HistoryReply };
   erase_unit: { given: { path: { name: string }; body: ErasureBody }; reply: ErasedReply };
   health: { given: {  }; reply: Record<string, unknown> };
 }
@@ -899,7 +874,6 @@ export const OPERATIONS = {
   post_problem_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
   post_bulk: ["POST", "/v1/feedback/bulk"],
   post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
-  get_history: ["GET", "/v1/problems/{name}/history"],
   erase_unit: ["POST", "/v1/problems/{name}/erasures"],
   health: ["GET", "/health"],
 } as const;

@@ -51,10 +51,6 @@ class ServiceApp:
         self.service = service
         self._rest, self._root = rest, service.limits.root_path
 
-    def end_streams(self) -> None:
-        """End the console's streams within a second: a server that stops waits for them before it ends the lifespan."""
-        self.service.stopping = True
-
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
@@ -119,10 +115,10 @@ def application(
 ) -> ServiceApp:
     """The service on a store, as an ASGI application that can run beside others in a process.
 
-    It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
-    ``end_streams`` when the process is told to stop. ``prepare`` is called with the store when it can be reached, and
-    ``on_failed`` when the process can serve no longer. The start is complete when the service is ready, or, with
-    ``patience``, after so many seconds: until it is ready, requests are then answered with 503.
+    It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector.
+    ``prepare`` is called with the store when it can be reached, and ``on_failed`` when the process can serve no longer.
+    The start is complete when the service is ready, or, with ``patience``, after so many seconds: until it is ready,
+    requests are then answered with 503.
     """
     service = Service(store, limits)
     service.coordinator.on_failed = on_failed

@@ -1,14 +1,10 @@
 """The Python client: a problem of a running service, with ``ask`` and ``tell`` as ``Agent`` has them."""
 
-import asyncio
-import inspect
 import itertools
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +15,7 @@ from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.labels import Labels, align, is_frame
-from superarm.service.transport import MAX_CONNECTIONS, ServiceError, Transport, encode_query
+from superarm.service.transport import ServiceError, Transport, encode_query
 
 
 @dataclass(frozen=True)
@@ -160,14 +156,6 @@ class RemoteAgent:
             cursor = page["cursor"]
             if cursor is None:
                 return
-
-    def history(self, arm: str | None = None, points: int = 30, **wanted: Any) -> list[dict[str, Any]]:
-        """How often an arm was shown and what came of it, in intervals of time; without ``arm``, all arms together.
-
-        ``wanted``: ``since`` and ``until``, as in ``find_decisions``.
-        """
-        query = {"arm": arm, "points": points, **wanted}
-        return list(self._call("GET", f"{self._path}/history?{encode_query(query)}")["intervals"])
 
     def erase(self, unit: str) -> int:
         """Erase all decisions that were asked for with this ``unit``, which needs the scope admin: how many."""
@@ -337,7 +325,6 @@ class Connection:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._threads: ThreadPoolExecutor | None = None
 
     def __repr__(self) -> str:
         return f"connect({self._transport.address!r})"
@@ -355,40 +342,10 @@ class Connection:
         """A problem, to ask and tell."""
         return RemoteAgent(self._transport, name)
 
-    def async_problem(self, name: str) -> "AsyncRemoteAgent":
-        """A problem, to ask and tell with ``await``."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(MAX_CONNECTIONS, "superarm-client")
-        return AsyncRemoteAgent(self.problem(name), self._threads)
-
     def problems(self) -> list[str]:
         """The names of all problems."""
         return list(self._transport.call("GET", "/v1/problems")["problems"])
 
     def close(self) -> None:
-        """Wait for calls that are being made, and close all connections."""
-        if self._threads is not None:
-            self._threads.shutdown()
+        """Close all connections."""
         self._transport.close()
-
-
-class AsyncRemoteAgent:
-    """A problem of the service, with the methods of ``RemoteAgent`` as coroutines: ``await agent.ask()``.
-
-    Not so its properties, and ``decisions``: read pages with ``find_decisions``. Calls run in threads, as many at the
-    same time as there are connections (32).
-    """
-
-    def __init__(self, agent: RemoteAgent, threads: Executor) -> None:
-        self._agent, self._threads = agent, threads
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(RemoteAgent, name)
-        if name.startswith("_") or not inspect.isfunction(method) or inspect.isgeneratorfunction(method):
-            raise AttributeError(name)
-
-        async def run(*given: Any, **more: Any) -> Any:
-            call = partial(method, self._agent, *given, **more)
-            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
-
-        return run

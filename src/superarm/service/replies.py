@@ -351,33 +351,6 @@ class VersionsReply(Struct, frozen=True):
     versions: list[Settings]
 
 
-class HistoryInterval(Struct, frozen=True):
-    """Decisions of some time.
-
-    Parameters
-    ----------
-    since
-        When it begins, in milliseconds since 1970.
-    until
-        When it ends.
-    decisions
-        How many decisions were made.
-    shown
-        How many of them showed the arm.
-    observed
-        How many of its outcomes were observed.
-    mean
-        Their mean; null if there are none.
-    """
-
-    since: int
-    until: int
-    decisions: int
-    shown: int
-    observed: int
-    mean: float | None
-
-
 class DecisionPageReply(Struct, frozen=True):
     """Decisions, newest first. A page may be short, or empty, before the last.
 
@@ -391,21 +364,6 @@ class DecisionPageReply(Struct, frozen=True):
 
     decisions: list[DecisionReply]
     cursor: str | None
-
-
-class HistoryReply(Struct, frozen=True):
-    """The history of an arm.
-
-    Parameters
-    ----------
-    arm
-        The arm; null for all arms together.
-    intervals
-        Intervals of equal length, oldest first.
-    """
-
-    arm: str | None
-    intervals: list[HistoryInterval]
 
 
 class DeletedReply(Struct, frozen=True):

@@ -364,27 +364,6 @@ class ExplanationQuery(Query, frozen=True):
     most: Annotated[int, Meta(ge=0, le=100)] = 5
 
 
-class HistoryQuery(Query, frozen=True):
-    """The time and the arm of a history.
-
-    Parameters
-    ----------
-    since
-        The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.
-    until
-        The time before which it ends, written like `since`.
-    arm
-        The name of an arm.
-    points
-        How many intervals.
-    """
-
-    since: str | None = None
-    until: str | None = None
-    arm: str | None = None
-    points: Annotated[int, Meta(ge=1, le=1_000)] = 30
-
-
 class SearchQuery(Query, frozen=True):
     """Which decisions are wanted.
 

@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,7 @@ def serve(
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             ws="none",
         )
-        server = _make_server(config, app.end_streams)
+        server = uvicorn.Server(config)
         with contextlib.suppress(SystemExit):  # uvicorn's way to say that the start failed
             server.run([address])
     if not server.started:
@@ -124,18 +124,6 @@ def _bind(host: str, port: int) -> socket.socket:
             raise SuperarmError(f"--host {host}, --port {port}: {error.strerror}") from None
         used = f"--port {port}: {host}:{port} is used by another process"
         raise SuperarmError(f"{used}; stop it, or give another --port") from None
-
-
-def _make_server(config: Any, leave: Callable[[], None]) -> Any:
-    """A uvicorn server that calls ``leave`` when it is told to stop."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            leave()
-            super().handle_exit(sig, frame)
-
-    return Server(config)
 
 
 def prepare(store: Store, host: str, key: KeyRow | None) -> None:

@@ -1,11 +1,11 @@
 """The console: pages for people, made from jinja2 templates, and the changes that they can make from them.
 
-- ``routes.py``: who may look, the answers, the stream of updates, log-in.
+- ``routes.py``: who may look, the answers, log-in.
 - ``pages.py``: what each page shows, as plain data for its template; ``address.py``: what the address asks for.
 - ``verdicts.py``: the tiles at the top, and what is wrong with the feedback.
 - ``arms.py``: arms with their estimates, the heat map, and what a slate is worth.
 - ``charts.py``: curves over time, as points of a picture.
 - ``changes.py``: retire and restore arms, set the control share, pause, go back to a version.
-- ``exports.py``: tables as CSV; ``reference.py``: the description of the HTTP interface.
+- ``exports.py``: tables as CSV.
 - ``templates``: one template per page, the style sheet and the script.
 """

@@ -1,4 +1,4 @@
-"""What the address of a page asks for, and days and times, in UTC."""
+"""What the address of a page asks for, and how times are written, in UTC."""
 
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -7,42 +7,6 @@ from urllib.parse import parse_qsl, urlencode
 MAX_TRIED_ARMS = 50
 SORTS = ("value", "observed", "awaiting", "number")
 DAY_MS = 86_400_000
-
-
-class TimeRange(NamedTuple):
-    """From the start of the day ``since`` to the end of the day ``until``, both as ISO dates; empty for no limit."""
-
-    since: str = ""
-    until: str = ""
-
-    def holds(self, at: int) -> bool:
-        """Whether a time, in milliseconds, is in the range."""
-        day = f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d}"
-        return (self.since or day) <= day <= (self.until or day)
-
-    @property
-    def query(self) -> dict[str, str]:
-        """The range as parameters of the HTTP interface: up to the end of the last day."""
-        until = {"until": f"{self.until}T23:59:59.999Z"} if self.until else {}
-        return ({"since": self.since} if self.since else {}) | until
-
-
-def time_range(since: str, until: str) -> TimeRange:
-    """The range of two texts; what is no date is left out.
-
-    >>> time_range("2026-03-01", "soon")
-    TimeRange(since='2026-03-01', until='')
-    >>> time_range("2026-03-01", "2026-03-01").holds(1_772_323_200_000 + DAY_MS - 1)
-    True
-    """
-
-    def is_day(text: str) -> bool:
-        try:
-            return len(text) == 10 and bool(datetime.strptime(text, "%Y-%m-%d"))
-        except ValueError:
-            return False
-
-    return TimeRange(since if is_day(since) else "", until if is_day(until) else "")
 
 
 class PageView(NamedTuple):
@@ -55,14 +19,7 @@ class PageView(NamedTuple):
     page: int = 0
     items: int = 0
     decision: str = ""
-    since: str = ""
-    until: str = ""
     tried: tuple[str, ...] = ()
-
-    @property
-    def times(self) -> TimeRange:
-        """The days that the curve shows."""
-        return TimeRange(self.since, self.until)
 
     def pairs(self, *left_out: str, **change: Any) -> list[tuple[str, str]]:
         """The view as names and values, without what has its default."""
@@ -106,7 +63,6 @@ def view_of(query: bytes) -> PageView:
         whole_number(last.get("page", "")),
         whole_number(last.get("items", "")),
         last.get("decision", "")[:256],
-        *time_range(last.get("since", ""), last.get("until", "")),
         tuple(tried)[:MAX_TRIED_ARMS],
     )
 

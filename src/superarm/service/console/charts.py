@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from superarm.service.console.address import TimeRange, date_label
+from superarm.service.console.address import date_label
 from superarm.service.domain.history import History, Stretch, join_stretches
 from superarm.service.domain.lift import RunningMoments, mean_interval
 
@@ -69,22 +69,11 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
     return charts
 
 
-def spark(points: Sequence[Point]) -> str:
-    """The path of a small curve without axes, 120 by 26."""
-    known = [(p.at, p.value) for p in points if p.value is not None]
-    if len(known) < 2:
-        return ""
-    first, span, top = known[0][0], max(1, known[-1][0] - known[0][0]), max(value for _, value in known) or 1.0
-    return _path([(1.0 + 118.0 * (at - first) / span, 25.0 - 23.0 * max(value, 0.0) / top) for at, value in known])
-
-
-def reward_points(
-    history: History, needed: frozenset[int], item: int | None = None, times: TimeRange | None = None
-) -> dict[str, list[Point]]:
+def reward_points(history: History, needed: frozenset[int], item: int | None = None) -> dict[str, list[Point]]:
     """Rewards per decision over time, of the policy and of the baseline, in total or by one item."""
     if item is not None:
         needed = frozenset()
-    chosen = [one for one in history.stretches if one.at and (times is None or times.holds(one.at))]
+    chosen = [one for one in history.stretches if one.at]
     k = max(1, -(-len(chosen) // MAX_POINTS))
     while True:
         joined = [join_stretches(chosen[n : n + k]) for n in range(0, len(chosen), k)]

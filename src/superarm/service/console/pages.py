@@ -2,10 +2,8 @@
 
 import asyncio
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
-from msgspec import UnsetType
 
 from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
@@ -14,22 +12,17 @@ from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord,
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
-from superarm.service.errors import RequestError, unknown
-from superarm.service.http import views
+from superarm.service.errors import RequestError
 from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
-from superarm.service.http.handlers import Call, find_decisions, get_history
-from superarm.service.http.query import parse_query
 from superarm.service.http.service import Service
-from superarm.service.replies import AuditEntry, DecisionPageReply
+from superarm.service.replies import AuditEntry
 from superarm.service.runtime.coordinator import THREAD_SIZE
-from superarm.service.schemas import HistoryQuery, Query, SearchQuery
 from superarm.service.storage.base import StoreUnavailable
 
-PROBLEMS_PER_PAGE, DECISIONS_PER_PAGE, HISTORY_POINTS = 25, 50, 30
+PROBLEMS_PER_PAGE = 25
 MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
-SEARCH_FIELDS = ("since", "until", "arm", "unit", "state", "group")
 Data = dict[str, Any]
 
 
@@ -82,7 +75,7 @@ class Pages:
 
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
-        key, names, _, _ = await self.open_problem(who, query)
+        key, names = await self.open_problem(who, query)
         made = await asyncio.to_thread(read_audit, self._service.store, *key)
         starts = dict[int, AuditEntry]()
         for entry in reversed(made):  # another problem may have had this name before
@@ -98,57 +91,18 @@ class Pages:
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
         return ("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
 
-    async def arm(self, who: Principal, query: bytes) -> Page:
-        """One arm, and its history."""
-        key, names, state, asked = await self.open_problem(who, query)
-        name = asked.get("arm", "")
-        number = state.arms.number(name)
-        if number is None:
-            raise unknown(state.words.one("arm"), name[:100])
-        times = address.time_range(asked.get("since", ""), asked.get("until", ""))
-        wanted = {"arm": name, "points": str(HISTORY_POINTS), **times.query}
-        _, found = await get_history(self._call(who, key[1], wanted, HistoryQuery))
-        shares, means = list[charts.Point](), list[charts.Point]()
-        for one in found.intervals:
-            shares.append(charts.Point(one.until, one.shown / one.decisions if one.decisions else None))
-            means.append(charts.Point(one.until, one.mean))
-        shown = await self._coordinator.read(*key, lambda state: _arm_data(state, number))
-        shown |= {"shares": charts.draw([("policy", shares)]), "means": charts.draw([("policy", means)])}
-        shown |= {"shown": sum(p.shown for p in found.intervals), "observed": sum(p.observed for p in found.intervals)}
-        return ("arm.html", self._frame(who, key[1], names) | shown | {"arm": name, "times": times})
-
-    async def decisions(self, who: Principal, query: bytes) -> Page:
-        """The search for decisions."""
-        key, names, state, asked = await self.open_problem(who, query)
-        found, cursor, wrong = list[Any](), None, ""
-        try:
-            reply = await self.search(who, key[1], asked, DECISIONS_PER_PAGE)
-            found, cursor = reply.decisions, reply.cursor
-        except (RequestError, msgspec.ValidationError) as error:
-            wrong = str(error)
-        given = {field: asked[field] for field in SEARCH_FIELDS if asked.get(field)}
-        shown: Data = {"asked": asked, "rows": found, "wrong": wrong, "cursor": cursor, "words": state.words}
-        shown |= {"query": urlencode({"problem": key[1], **given}), "later": "cursor" in asked}
-        return ("decisions.html", self._frame(who, key[1], names) | shown)
-
-    async def search(self, who: Principal, name: str, asked: dict[str, str], limit: int) -> DecisionPageReply:
-        """A page of decisions, as ``GET …/decisions`` finds them."""
-        given = {field: asked[field] for field in (*SEARCH_FIELDS[2:], "cursor") if asked.get(field)}
-        times = address.time_range(asked.get("since", ""), asked.get("until", ""))
-        return await find_decisions(self._call(who, name, {**given, **times.query, "limit": str(limit)}, SearchQuery))
-
     def nothing_yet(self, who: Principal) -> Page:
         """A service without problems."""
         return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
 
-    async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str], ProblemState, dict[str, str]]:
-        """The problem that the address asks for, the names of all, and what else it asks for."""
+    async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str]]:
+        """The problem that the address asks for, and the names of all."""
         permit(who, "read")
-        asked = address.parse(query)
-        key, names = await self._enter(who, asked.get("problem", ""))
+        key, names = await self._enter(who, address.parse(query).get("problem", ""))
         if not key[1]:
             raise RequestError(404, "unknown", "there is no problem yet")
-        return key, names, await self._coordinator.find(*key), asked
+        await self._coordinator.find(*key)
+        return key, names
 
     async def _enter(self, who: Principal, name: str) -> tuple[Key, list[str]]:
         """The problem of this name, or the busiest, ready to be read; and the names of all."""
@@ -191,9 +145,6 @@ class Pages:
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}
 
-    def _call(self, who: Principal, name: str, query: dict[str, str], kind: type[Query]) -> Call:
-        return Call(self._service, who, {"name": name}, parse_query(query, kind))
-
 
 def may_change(who: Principal) -> bool:
     """Whether who looks may change the problem."""
@@ -202,7 +153,7 @@ def may_change(who: Principal) -> bool:
 
 def _problem_data(state: ProblemState, view: PageView, item: int | None, health: verdicts.Health) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
-    points = charts.reward_points(history, state.weighty_items, item, view.times)
+    points = charts.reward_points(history, state.weighty_items, item)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
     table, last = arms.list_arms(state, view, item), history.last
     tried = [(name, state.arms.number(name)) for name in view.tried]
@@ -242,21 +193,11 @@ def _problem_row(state: ProblemState, pending: int) -> Data:
     return row | {
         "words": state.words,
         "settings": state.settings,
-        "spark": charts.spark(charts.reward_points(state.history, state.weighty_items)["policy"]),
         "reward": None if now is None else now.realised,
         "learning": verdicts.judge_learning(state),
         "fault": next((one for one in faults if one.harms), faults[0] if faults else None),
         "feedback": "good" if finished >= verdicts.FEW else "too early",
     }
-
-
-def _arm_data(state: ProblemState, arm: int) -> Data:
-    row = views.arm(state, state.overall(), arm)
-    names = state.items.all if isinstance(row.items, UnsetType) else row.items
-    order = sorted(range(len(names)), key=lambda i: -(row.mean[i] or 0.0))[: 2 * MAX_ITEMS_SHOWN]
-    spread = [None if x is None else x**0.5 for x in row.variance]
-    rows = [(names[i], row.mean[i], spread[i], row.seen[i]) for i in order]
-    return {"row": row, "rows": rows, "left_out": len(names) - len(order), "words": state.words}
 
 
 def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:

@@ -1,15 +1,15 @@
-"""The routes of the console: pages, exports, changes, a stream of updates, log-in and log-out."""
+"""The routes of the console: pages, exports, changes, log-in and log-out."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from superarm.pages import render_page
@@ -20,6 +20,7 @@ from superarm.service.errors import RequestError, unknown
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
 from superarm.service.http.service import Service
+from superarm.service.runtime.coordinator import THREAD_SIZE
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -32,10 +33,6 @@ SECURITY_HEADERS = {
 }
 FILES = {"console.css": "text/css", "console.js": "text/javascript"}
 MAX_FORM_BYTES = 4_096
-MAX_EXPORTED_DECISIONS, MAX_EXPORTED_PAGES = 1_000, 100
-"""How many decisions one file has, and how many pages of the search are read to find them."""
-
-STREAM_SECONDS, QUIET_SECONDS = 300.0, 15.0
 RELOAD_SECONDS = 5
 """A page that waits for something is loaded anew so often."""
 
@@ -64,12 +61,8 @@ class Console:
     def routes(self) -> list[Route]:
         """All of them."""
         pages = self._pages
-        shown = {"": pages.home} | {
-            one.__name__: one for one in (pages.problems, pages.versions, pages.arm, pages.decisions)
-        }
-        guarded = {"export/{name}": self._export, "live": self._live} | {
-            name: _page(one) for name, one in shown.items()
-        }
+        shown = {"": pages.home, "problems": pages.problems, "versions": pages.versions}
+        guarded = {"export/{name}": self._export} | {name: _page(one) for name, one in shown.items()}
         return [
             *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),
             *(Route(f"/{name}", _file(name), methods=["GET"]) for name in FILES),
@@ -99,33 +92,15 @@ class Console:
         return run
 
     async def _export(self, who: Principal, request: Request) -> Response:
-        """A table as a download, in parts."""
+        """A table as a download."""
         name = request.path_params["name"]
-        parts = await self._open_export(name, who, request.scope["query_string"])
+        tables: Any = {"arms.csv": exports.list_arms, "rewards.csv": exports.list_rewards}
+        if name not in tables:
+            raise unknown("export", name[:100])
+        key, *_ = await self._pages.open_problem(who, request.scope["query_string"])
+        rows = await self._service.coordinator.read(*key, tables[name], THREAD_SIZE)
         saved = {"content-disposition": f'attachment; filename="{name}"'}
-        return StreamingResponse(parts, 200, SECURITY_HEADERS | saved, "text/csv")
-
-    async def _open_export(self, name: str, who: Principal, query: bytes) -> Any:
-        """The parts of a table."""
-        key, _, state, asked = await self._pages.open_problem(who, query)
-        coordinator = self._service.coordinator
-
-        async def decisions(page: Any) -> AsyncIterator[bytes]:
-            n, left = 0, MAX_EXPORTED_DECISIONS
-            while True:
-                yield await asyncio.to_thread(exports.decisions_csv, page.decisions, state, first=n == 0)
-                n, left = n + 1, left - len(page.decisions)
-                if page.cursor is None or left == 0 or n == MAX_EXPORTED_PAGES:
-                    return
-                page = await self._pages.search(who, key[1], {**asked, "cursor": page.cursor}, left)
-
-        if name == "arms.csv":
-            return exports.export_arms(coordinator, key, state)
-        if name == "rewards.csv":
-            return iter([await coordinator.read(*key, exports.rewards_csv)])
-        if name == "decisions.csv":  # the first page now, so that a query that makes no sense is refused
-            return decisions(await self._pages.search(who, key[1], asked, MAX_EXPORTED_DECISIONS))
-        raise unknown("export", name[:100])
+        return Response(await asyncio.to_thread(exports.to_csv, rows), 200, SECURITY_HEADERS | saved, "text/csv")
 
     async def _change(self, who: Principal, request: Request) -> Response:
         """A change that a form of the page asks for; then the page again."""
@@ -136,22 +111,6 @@ class Console:
     async def _form(self, request: Request) -> dict[str, str]:
         body = await self._service.bodies.read(request.receive, dict(request.scope["headers"]), MAX_FORM_BYTES)
         return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))
-
-    async def _live(self, who: Principal, request: Request) -> Response:
-        """Server-sent events: one whenever the log has grown, at most one per second."""
-
-        async def follow() -> AsyncIterator[bytes]:
-            clock = asyncio.get_running_loop().time
-            seen, quiet, end = None, 0.0, clock() + STREAM_SECONDS
-            while not self._service.stopping and clock() < end:
-                now = dict(self._service.coordinator.position)
-                if now != seen or quiet >= QUIET_SECONDS:
-                    yield b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
-                    seen, quiet = now, 0.0
-                await asyncio.sleep(1.0)
-                quiet += 1.0
-
-        return StreamingResponse(follow(), 200, SECURITY_HEADERS, "text/event-stream")
 
     async def _docs(self, request: Request) -> Response:
         """The HTTP interface, which holds nothing that is secret."""

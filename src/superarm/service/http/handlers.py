@@ -29,7 +29,7 @@ from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import run_all
 from superarm.service.storage.base import DecisionSpan
-from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
+from superarm.service.storage.search import END_OF_TIME, DecisionFilter, decode_cursor, find_page
 
 Result = TypeVar("Result")
 
@@ -253,11 +253,6 @@ _line, _encoder = msgspec.json.Decoder(schemas.BulkLine), msgspec.json.Encoder()
 
 async def get_decisions(call: Call) -> Answer:
     """Decisions, newest first, by time, arm, unit, state and group; cursor goes on where the last page ended."""
-    return 200, await find_decisions(call)
-
-
-async def find_decisions(call: Call) -> replies.DecisionPageReply:
-    """The decisions that a query asks for, newest first."""
     state, query, span = await call.state(), call.query, _span(call)
     arm, unit = _named(query.arm, "arm", state.arms), None if query.unit is None else digest_unit(state, query.unit)
     wanted = DecisionFilter(state.born, arm, unit, query.state, query.group)
@@ -266,14 +261,7 @@ async def find_decisions(call: Call) -> replies.DecisionPageReply:
         page = find_page(call.coordinator.store, span, wanted, query.limit)
         return replies.DecisionPageReply([views.listed(record, state) for record in page.records], page.cursor)
 
-    return await asyncio.to_thread(find)
-
-
-async def get_history(call: Call) -> Answer:
-    """How often an arm was shown and what came of it, over time; without arm, all arms together."""
-    state, query = await call.state(), call.query
-    given = _span(call), state.born, _named(query.arm, "arm", state.arms), query.points
-    return 200, replies.HistoryReply(query.arm, await asyncio.to_thread(arm_history, call.coordinator.store, *given))
+    return 200, await asyncio.to_thread(find)
 
 
 async def get_audit(call: Call) -> Answer:
@@ -285,8 +273,8 @@ async def get_audit(call: Call) -> Answer:
 
 def _span(call: Call) -> DecisionSpan:
     before = (_time(call.query.until, "until", END_OF_TIME), "")
-    if (text := getattr(call.query, "cursor", None)) is not None:
-        cursor = decode_cursor(text)
+    if call.query.cursor is not None:
+        cursor = decode_cursor(call.query.cursor)
         if cursor is None:
             raise invalid("cursor", "not one that was given out", "repeat the query without it")
         before = min(before, cursor)

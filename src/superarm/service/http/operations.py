@@ -117,10 +117,6 @@ OPERATIONS = (
         query=schemas.SearchQuery,
     ),
     Operation(
-        *("GET", f"{P}/history", "read", handlers.get_history, replies.HistoryReply, FEW),
-        query=schemas.HistoryQuery,
-    ),
-    Operation(
         *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),
         {"unit": "visitor-1"},
     ),

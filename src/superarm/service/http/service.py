@@ -62,8 +62,7 @@ def check_root_path(path: str) -> str:
 class Service:
     """The coordinator, the keys, the rate limits and the metrics of one process.
 
-    ``stopping`` is set when the process is told to stop; streams of the console end when they see it. ``failure``
-    says why the service could not start.
+    ``failure`` says why the service could not start.
     """
 
     def __init__(self, store: Store, limits: ServiceLimits) -> None:
@@ -74,7 +73,6 @@ class Service:
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
         self.bodies = Bodies(limits.max_body)
         self.metrics = Metrics(self.coordinator)
-        self.stopping = False
         self.failure = ""
 
     def require_started(self) -> None:

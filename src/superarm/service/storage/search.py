@@ -1,4 +1,4 @@
-"""Decisions out of the log by time, arm, unit, state and group, and the history of an arm.
+"""Decisions out of the log by time, arm, unit, state and group.
 
 The newest decision comes first. A page is read from an index of the database, a bounded number of decisions at a time,
 whatever the length of the log.
@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from superarm.service.domain.decision import DecisionRecord, advance_record, counted_rows, open_record
+from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.ledger import LogEntry
-from superarm.service.replies import HistoryInterval
 from superarm.service.storage.base import DecisionSpan, Store
 
 MAX_EXAMINED = 1_000
@@ -20,9 +19,6 @@ MAX_EXAMINED = 1_000
 
 MAX_PAGE_VALUES = 200_000
 """A page ends after so many values, whatever its limit."""
-
-MAX_HISTORY = 20_000
-"""How many decisions the history of an arm is made from: the newest ones."""
 
 END_OF_TIME = 2**62
 """Later than every time in milliseconds."""
@@ -106,31 +102,3 @@ def decode_cursor(text: str) -> tuple[int, str] | None:
         return (int(at), id) if slash and at.isascii() and at.isdigit() and len(at) < 19 and "\0" not in id else None
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-
-
-def arm_history(
-    store: Store, span: DecisionSpan, born: int, arm: int | None, n_points: int, max_decisions: int = MAX_HISTORY
-) -> list[HistoryInterval]:
-    """How often an arm (None: any) was shown and what came of it, in intervals of equal length, oldest first.
-
-    It covers the newest ``max_decisions`` of the span at most, and begins with the oldest of these.
-    """
-    found = []
-    for record in read_decisions(store, span._replace(limit=max_decisions)):
-        if record.asked.born == born and record.closed != "erased":
-            rows = counted_rows(record)
-            values = [x for j, row in rows.items() if arm in (None, j) for x in row if x >= 0.0]
-            found.append((record.asked.at, arm is None or arm in record.action, values))
-    if not found:
-        return []
-    first, length = found[-1][0], found[0][0] + 1 - found[-1][0]
-    parts: list[list[tuple[bool, list[float]]]] = [[] for _ in range(n_points)]
-    for at, shown, values in found:
-        parts[(at - first) * n_points // length].append((shown, values))
-    points = []
-    for n, part in enumerate(parts):
-        since, until = (first - (-length * edge // n_points) for edge in (n, n + 1))
-        seen = [x for _, values in part for x in values]
-        mean = sum(seen) / len(seen) if seen else None
-        points.append(HistoryInterval(since, until, len(part), sum(shown for shown, _ in part), len(seen), mean))
-    return points
