@@ -73,13 +73,14 @@ class Server:
             time.sleep(0.05)
         raise AssertionError(self.log.read_text()[-4000:])
 
-    def lines_until(self, field: str, value: str, seconds: float = 30.0) -> list[dict[str, Any]]:
-        """The lines of its log, when there is one with this value; an answer is sent before its line is written."""
+    def line_with(self, words: str, seconds: float = 30.0) -> dict[str, Any]:
+        """The first line of its log whose message has these words; an answer is sent before its line is written."""
         limit = time.monotonic() + seconds
         while True:
             lines = [json.loads(line) for line in self.log.read_text().splitlines()]
-            if any(line.get(field) == value for line in lines) or time.monotonic() > limit:
-                return lines
+            if found := [line for line in lines if words in line["message"]]:
+                return found[0]
+            assert time.monotonic() < limit, lines
             time.sleep(0.05)
 
     def kill(self) -> None:

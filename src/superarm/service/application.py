@@ -6,10 +6,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
-import msgspec
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
@@ -17,19 +16,9 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.endpoint import (
-    ENCODED_SLASH,
-    Endpoint,
-    Headers,
-    Page,
-    authenticate,
-    error_reply,
-    identify,
-    send_reply,
-)
+from superarm.service.http.endpoint import Endpoint, authenticate, client_of, error_reply, json_reply
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.http.query import Exchange
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.replies import refusal
 from superarm.service.runtime.compacting import compact_regularly
@@ -45,7 +34,7 @@ MAX_HEADER_BYTES, MAX_HEADERS = 65_536, 200
 
 
 class ServiceApp:
-    """The ASGI application: checks the head of a request, gives it an id, and leaves the rest to Starlette."""
+    """The ASGI application: checks the head of a request, and leaves the rest to Starlette."""
 
     def __init__(self, service: Service, rest: Starlette) -> None:
         self.service = service
@@ -55,18 +44,15 @@ class ServiceApp:
         if scope["type"] != "http":
             await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
             return
-        exchange = Exchange(scope, send)
-        path, root = decode_path(scope), self._root
+        path, root = scope["path"], self._root
         if root and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :]  # this proxy forwards the whole path
         if (refused := check_head(scope)) is not None:
-            await send_reply(exchange, error_reply(refused))
-        elif not path:
-            await _redirect_to_root(exchange, root)
+            await error_reply(refused)(scope, receive, send)
+        elif not path:  # the console's links are relative to its address, which therefore ends in a slash
+            await Response(status_code=308, headers={"location": f"{root}/"})(scope, receive, send)
         else:
-            await self._rest({**scope, "path": path}, receive, exchange)
-        if self.service.limits.access_log:
-            exchange.log()
+            await self._rest({**scope, "path": path}, receive, send)
 
     def _report_failure(self, send: Any) -> Any:
         """Tell the server why the service could not start, without a traceback where superarm knows the reason."""
@@ -77,20 +63,6 @@ class ServiceApp:
             await send(message)
 
         return send_lifespan
-
-
-def decode_path(scope: Any) -> str:
-    """The path of a request, in which ``%2F`` stays a part of its segment.
-
-    >>> decode_path({"path": "/v1/decisions/a/b c", "raw_path": b"/v1/decisions/a%2Fb%20c"})
-    '/v1/decisions/a\\x1fb c'
-    """
-    raw: bytes = scope.get("raw_path") or b""
-    if b"%2F" not in raw and b"%2f" not in raw:
-        path: str = scope["path"]
-        return path
-    segments = [unquote(segment) for segment in raw.decode("latin-1").split("/")]
-    return "/".join([segment.replace("/", ENCODED_SLASH) for segment in segments])
 
 
 def check_head(scope: Any) -> RequestError | None:
@@ -127,52 +99,53 @@ def application(
         prepare(store)
         service.keyring.read()
 
-    operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    longest_first = sorted(OPERATIONS, key=lambda op: -len(op.path))  # an id may hold slashes
+    operations = [
+        Route(op.path.replace("{id}", "{id:path}"), Endpoint(service, op), methods=[op.method]) for op in longest_first
+    ]
     described = document(OPERATIONS)
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)
-    return ServiceApp(service, Starlette(routes=routes, lifespan=lifespan, exception_handlers=_NO_ROUTE))
+    return ServiceApp(service, Starlette(routes=routes, lifespan=lifespan, exception_handlers=_HANDLERS))
 
 
 def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
+    """What can be read besides the operations: health, metrics, the OpenAPI document."""
     if service.limits.root_path:
         described["servers"] = [{"url": service.limits.root_path}]
-    openapi = msgspec.json.encode(described)
+    openapi = json_reply(200, described)
 
-    def metrics(headers: Headers, client: str) -> tuple[int, bytes]:
-        who = authenticate(service, headers, client)
-        if "metrics" in who.scopes:
-            return 200, service.metrics.text()
-        permit(who, "read")
-        return 200, service.metrics.text(who.tenant)
+    async def health(request: Request) -> Response:
+        """200 while decisions can be made and written; otherwise 503 with the reason."""
+        condition = service.coordinator.condition
+        overload = service.coordinator.writer.overload() if service.coordinator.ready else None
+        if condition.status == "ok" and overload is None:
+            return json_reply(200, {"status": "ok", "worker": service.store.worker})
+        status = "unavailable" if overload and condition.status == "ok" else condition.status
+        said = {"status": status, "worker": service.store.worker, "reason": condition.public_reason or overload}
+        return json_reply(503, said)
 
-    return [
-        Route("/health", Page(partial(health, service)), methods=["GET"]),
-        Route("/health/ready", Page(partial(health, service)), methods=["GET"]),
-        Route("/health/live", Page(lambda *_: (200, b'{"status":"ok"}')), methods=["GET"]),
-        Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
-        Route("/openapi.json", Page(lambda *_: (200, openapi)), methods=["GET"]),
-    ]
+    async def live(request: Request) -> Response:
+        return json_reply(200, {"status": "ok"})
 
+    async def metrics(request: Request) -> Response:
+        who = authenticate(service, dict(request.scope["headers"]), client_of(request.scope))
+        tenant = None if "metrics" in who.scopes else who.tenant
+        if tenant is not None:
+            permit(who, "read")
+        return Response(service.metrics.text(tenant), 200, None, "text/plain; version=0.0.4")
 
-def health(service: Service, headers: Headers, client: str) -> tuple[int, bytes]:
-    """200 while decisions can be made and written; otherwise 503 with the reason, in detail for a key that may read."""
-    condition = service.coordinator.condition
-    overload = service.coordinator.writer.overload() if service.coordinator.ready else None
-    status = "unavailable" if overload and condition.status == "ok" else condition.status
-    state = {"status": status, "worker": service.store.worker}
-    if status != "ok":
-        known = condition.reason if _may_know(service, headers, client) else condition.public_reason
-        state["reason"] = known or overload or ""
-    return (200 if status == "ok" else 503), msgspec.json.encode(state)
+    async def api(request: Request) -> Response:
+        return openapi
 
-
-def _may_know(service: Service, headers: Headers, client: str) -> bool:
-    """Whether the caller may know why: by its key or, if there are no keys, because it is on the same machine."""
-    try:
-        return not identify(service, headers, client).scopes.isdisjoint(("read", "admin", "metrics"))
-    except RequestError:
-        return False  # also before the keys have been read
+    pages = {
+        "/health": health,
+        "/health/ready": health,
+        "/health/live": live,
+        "/metrics": metrics,
+        "/openapi.json": api,
+    }
+    return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
 
 
 @contextlib.asynccontextmanager
@@ -212,24 +185,16 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
         coordinator.on_failed()
 
 
-async def _redirect_to_root(send: Any, root: str) -> None:
-    """The console's links are relative to its address, which therefore ends in a slash."""
-    await send({"type": "http.response.start", "status": 308, "headers": [(b"location", f"{root}/".encode())]})
-    await send({"type": "http.response.body", "body": b""})
-
-
 async def _no_route(request: Any, error: Any) -> Response:
     texts = {404: ("unknown", "there is nothing here; see /openapi.json"), 405: ("method", "not with this method")}
-    code, message = texts[error.status_code]
-    body = msgspec.json.encode(refusal(code, message))
-    headers = {"allow": ", ".join(sorted(_methods(request)))} if error.status_code == 405 else None
-    return Response(body, error.status_code, headers, "application/json")
-
-
-def _methods(request: Any) -> set[str]:
-    """All methods that the routes of a path take: each of them knows only its own."""
     fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    return {method for route in fitting for method in route.methods}
+    methods = sorted({method for route in fitting for method in route.methods})
+    headers = {"allow": ", ".join(methods)} if error.status_code == 405 else None
+    return json_reply(error.status_code, refusal(*texts[error.status_code]), headers)
 
 
-_NO_ROUTE: Any = {404: _no_route, 405: _no_route}
+async def _refuse(request: Any, error: Any) -> Response:
+    return error_reply(error)
+
+
+_HANDLERS: Any = {404: _no_route, 405: _no_route, RequestError: _refuse}

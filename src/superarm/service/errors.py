@@ -26,7 +26,7 @@ def conflict(message: str) -> RequestError:
     return RequestError(409, "conflict", message)
 
 
-NOT_NOW = "the database cannot be used at present; the log of the service and /health, with a key, say why"
+NOT_NOW = "the database cannot be used at present; the log of the service says why"
 """What callers are told while the database is away: its own words may hold its address."""
 
 

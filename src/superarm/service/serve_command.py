@@ -1,7 +1,6 @@
 """``superarm serve``: its settings from flags, the environment and a file. Heavy imports are inside of the function."""
 
 import contextlib
-import re
 import signal
 import sys
 import tempfile
@@ -16,17 +15,11 @@ PREFIX = "SUPERARM_SERVE"
 """The names of the environment begin with it. ``SUPERARM_PORT`` would not do: Kubernetes sets it for a service that is
 called superarm, to the address of that service."""
 
-SECRET_SETTINGS = ("ssl_keyfile_password", "admin_key")
-LISTENING = ("host", "port", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
+LISTENING = ("host", "port", "access_log", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
 """Settings that are options of uvicorn."""
 
 DEMO_SEED = 0
 
-_SOURCES = {
-    click.core.ParameterSource.COMMANDLINE: "flag",
-    click.core.ParameterSource.ENVIRONMENT: "environment",
-    click.core.ParameterSource.DEFAULT_MAP: "file",
-}
 _FILE: Any = {"type": click.Path(exists=True, dir_okay=False)}
 _FLAG: Any = {"is_flag": True}
 _MANY: Any = {"multiple": True}
@@ -91,28 +84,6 @@ def _field(name: str) -> str:
     return name.replace("-", "_")
 
 
-def describe_settings(context: click.Context) -> dict[str, dict[str, Any]]:
-    """Every setting with its value, secrets left out, and where it comes from."""
-    described = {}
-    for name, field in ((name, _field(name)) for name, _, _ in SETTINGS):
-        source, value = context.get_parameter_source(field), context.params[field]
-        shown = "***" if field in SECRET_SETTINGS and value else hide_password(value)
-        described[name] = {"value": shown, "from": _SOURCES.get(source, "default") if source else "default"}
-    return described
-
-
-def hide_password(value: Any) -> Any:
-    """The value; in an address of a database, without the password.
-
-    >>> hide_password("postgresql://me:s3cret@db/shop?password=s3cret")
-    'postgresql://me:***@db/shop?password=***'
-    """
-    if not isinstance(value, str) or "://" not in value:
-        return value if value is None or isinstance(value, (str, int, float)) else list(value)
-    value = re.sub(r"(://[^:/?@]*):.*@", r"\1:***@", value)
-    return re.sub(r"(password=)[^&]*", r"\1***", value, flags=re.IGNORECASE)
-
-
 def _with_settings(command: Any) -> Any:
     """A command that takes all settings."""
     for name, words, more in reversed(SETTINGS):
@@ -159,9 +130,9 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
         raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:
         if demo:
-            db = context.params["db"] = stack.enter_context(_demo(context, db, listening["port"]))
+            db = stack.enter_context(_demo(context, db, listening["port"]))
         check_directory(db, create)
-        run(db, listening, limits, imports, describe_settings(context), admin_key)
+        run(db, listening, limits, imports, admin_key)
 
 
 def _check_demo(given: dict[str, Any]) -> None:

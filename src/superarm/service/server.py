@@ -16,7 +16,6 @@ from typing import Any
 from superarm.core.errors import SuperarmError
 from superarm.service.application import MAX_HEADER_BYTES, application
 from superarm.service.http.auth import read_key
-from superarm.service.http.query import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.base import KeyRow, Store
 from superarm.service.storage.sqlite import Sqlite
@@ -75,12 +74,11 @@ def serve(
     listening: dict[str, Any],
     limits: ServiceLimits,
     imports: Sequence[str],
-    configuration: dict[str, Any],
     admin_key: str | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
 
-    ``listening`` are options of uvicorn, ``configuration`` is what the first line of the log says of the settings.
+    ``listening`` are options of uvicorn.
     """
     import uvicorn
 
@@ -93,14 +91,12 @@ def serve(
     with _bind(host, port) as address:
         store = open_store(db, wait=True)
         configure_logging()
-        log.info("configuration", extra={"fields": {"settings": configuration}})
         if new:
             log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
         app = application(store, limits, _leave, PATIENCE_SECONDS, lambda store: prepare(store, host, key))
         config = uvicorn.Config(
             app,
             **listening,
-            access_log=False,
             log_config=None,
             timeout_graceful_shutdown=30,
             http="h11",  # whose limit on the size of headers can be set
@@ -142,8 +138,6 @@ class _Json(logging.Formatter):
         line: dict[str, Any] = {"at": self.formatTime(record), "level": record.levelname.lower(), "from": record.name}
         line["message"] = record.getMessage()
         line.update(getattr(record, "fields", {}))
-        if request := REQUEST_ID.get():
-            line["request"] = request
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)

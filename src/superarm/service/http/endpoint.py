@@ -4,11 +4,11 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.responses import Response
 
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
@@ -30,15 +30,6 @@ LARGE_BYTES = 65_536
 Headers = dict[bytes, bytes]
 
 
-class Reply(NamedTuple):
-    """A response: status, body, media type and further headers."""
-
-    status: int
-    body: bytes
-    media: bytes = b"application/json"
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
 class Endpoint:
     """One operation as an ASGI application."""
 
@@ -57,60 +48,29 @@ class Endpoint:
             reply = await self._reply(who, scope, headers, receive)
         except Exception as error:
             reply = error_reply(as_request_error(error))
-        await send_reply(send, reply)
-        self._service.metrics.observe(tenant, self._operation, reply.status, time.perf_counter() - started)
+        await reply(scope, receive, send)
+        self._service.metrics.observe(tenant, self._operation, reply.status_code, time.perf_counter() - started)
 
-    async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
+    async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Response:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
         query = parse_query(
             dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
         )
-        path = path_of(scope)
+        path = scope["path_params"]
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
         body: Any = await service.bodies.read(receive, headers)
         if operation.body is not None:
             require_json(headers)
-        if self._decoder is not None:
-            body = await decode_body(self._decoder, body)
+        if self._decoder is not None and len(body) < LARGE_BYTES:
+            body = self._decoder.decode(body)
+        elif self._decoder is not None:
+            body = await asyncio.to_thread(self._decoder.decode, body)
         call = Call(service, who, path, query, body)
         await check_problem(call)
         status, answer = await operation.handler(call)
-        return (
-            Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
-        )
-
-
-async def decode_body(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
-    """The body of a request; ``msgspec.ValidationError`` says what does not fit."""
-    return decoder.decode(body) if len(body) < LARGE_BYTES else await asyncio.to_thread(decoder.decode, body)
-
-
-def path_of(scope: Any) -> dict[str, str]:
-    """The parameters of a path; in each, an encoded slash is a slash."""
-    return {name: value.replace(ENCODED_SLASH, "/") for name, value in scope["path_params"].items()}
-
-
-ENCODED_SLASH = "\x1f"
-"""What stands for ``%2F`` in a path that is decoded: no name holds it, and it separates no segments."""
-
-
-class Page:
-    """Something to read that is not an operation: health, metrics, the OpenAPI document.
-
-    ``read`` takes the headers of the request and the address of the client, and returns a status and a body.
-    """
-
-    def __init__(self, read: Callable[[Headers, str], tuple[int, bytes]], media: bytes = b"application/json") -> None:
-        self._read, self._media = read, media
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            reply = Reply(*self._read(dict(scope["headers"]), client_of(scope)), self._media)
-        except Exception as error:
-            reply = error_reply(as_request_error(error))
-        await send_reply(send, reply)
+        return Response(answer, status, None, "application/x-ndjson") if self._raw else json_reply(status, answer)
 
 
 def client_of(scope: Any) -> str:
@@ -120,19 +80,12 @@ def client_of(scope: Any) -> str:
 
 
 def authenticate(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
-    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate, 503 at the start."""
-    service.require_started()
-    who = identify(service, headers, client, key)
-    service.rates.take(who.key)
-    return who
-
-
-def identify(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
-    """The principal of a request, whatever the condition of the service and whatever the rate limit.
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate, 503 at the start.
 
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
     """
+    service.require_started()
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
@@ -145,11 +98,10 @@ def identify(service: Service, headers: Headers, client: str, key: str | None = 
     if not service.keyring.required:
         host = headers.get(b"host", b"localhost")
         if not _is_loopback(host):
-            name = host.decode("latin-1")
-            raise RequestError(
-                403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
-            )
+            said = f"host {host.decode('latin-1')!r}: without keys only loopback is served; superarm keys create"
+            raise RequestError(403, "forbidden", said)
         _check_origin(headers, host)
+    service.rates.take(who.key)
     return who
 
 
@@ -171,21 +123,13 @@ def _is_loopback(host: bytes) -> bool:
     return name in LOOPBACK
 
 
-def refuse_compressed(headers: Headers) -> None:
-    """Refuse with 415 a body that would have to be decompressed first."""
+def require_json(headers: Headers) -> None:
+    """Refuse with 415 a body that is not declared as JSON, or that is compressed."""
     coding = headers.get(b"content-encoding", b"identity")
     if coding.strip().lower() not in (b"", b"identity"):
         said = f"Content-Encoding {coding.decode('latin-1')[:40]!r}: send the body as it is, not compressed"
         raise RequestError(415, "media_type", said)
-
-
-def require_json(headers: Headers) -> None:
-    """Refuse with 415 a body that is not declared as JSON, or that is compressed."""
-    refuse_compressed(headers)
-    media = headers.get(b"content-type", b"")
-    if media == b"application/json":
-        return
-    media = media.partition(b";")[0].strip().lower()
+    media = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media not in (b"application/json", b"application/x-ndjson"):
         raise RequestError(415, "media_type", "send Content-Type: application/json (curl: use --json)")
 
@@ -206,21 +150,18 @@ def as_request_error(error: Exception) -> RequestError:
     return RequestError(500, "internal", "the service failed; its log has the details")
 
 
-def error_reply(error: RequestError) -> Reply:
+def error_reply(error: RequestError) -> Response:
     """The reply that reports an error."""
-    headers = list[tuple[bytes, bytes]]()
+    headers = dict[str, str]()
     if error.retry_after is not None:
-        headers.append((b"retry-after", str(error.retry_after).encode()))
+        headers["retry-after"] = str(error.retry_after)
     if error.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers["www-authenticate"] = "Bearer"
     if error.status in (408, 413):
-        headers.append((b"connection", b"close"))  # the rest of the body is not read
-    return Reply(error.status, msgspec.json.encode(refusal(error.code, error.message)), headers=tuple(headers))
+        headers["connection"] = "close"  # the rest of the body is not read
+    return json_reply(error.status, refusal(error.code, error.message), headers)
 
 
-async def send_reply(send: Any, reply: Reply) -> None:
-    """Send a reply as ASGI messages."""
-    size = str(len(reply.body)).encode()
-    headers = [(b"content-type", reply.media), (b"content-length", size), *reply.headers]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+def json_reply(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
+    """A reply in JSON."""
+    return Response(msgspec.json.encode(value), status, headers, "application/json")

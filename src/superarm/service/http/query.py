@@ -1,12 +1,8 @@
-"""Parts of a request: query parameters, what is wrong with a body in a sentence, and the request's id."""
+"""Parts of a request: query parameters, the body, and what is wrong with it in a sentence."""
 
 import asyncio
-import logging
 import re
-import secrets
-import time
 from collections.abc import Mapping
-from contextvars import ContextVar
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -41,17 +37,29 @@ def parse_problem_name(name: str) -> str:
 
 
 _CHOICES = {
-    "mode": f"give one of {', '.join(get_args(Mode))}",
-    "late": f"give one of {', '.join(get_args(Late))}",
-    "control_slate": "give baseline, uniform, or a list of arms",
-    "at_window_end": "give ignore, or a number from 0 to 1",
+    "mode": f"one of {', '.join(get_args(Mode))}",
+    "late": f"one of {', '.join(get_args(Late))}",
+    "control_slate": "baseline, uniform, or a list of arms",
+    "at_window_end": "ignore, or a number from 0 to 1",
 }
-_UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
-_NO_NAME = re.compile(r"Expected `str` matching regex .* - at (?:`key` in )?`\$\.?(.*)`", re.DOTALL)
-_NO_OUTCOME = re.compile(r"Expected `float` [<>]= [01]\.0 - at `\$\.((?:.*\.)?value|outcomes?\[\d+\]\[\d+\])`")
-_NO_POLICY = re.compile(r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`")
+_REMEDIES = (
+    *(
+        (rf"Invalid enum value (.*) - at `\$\.((?:.*\.)?{field})`", f"{{1}}: unknown {{0}}; give {choices}")
+        for field, choices in _CHOICES.items()
+    ),
+    (r"Expected `str` matching regex .* - at (?:`key` in )?`\$\.?(.*)`", "{0}: a name holds no control character"),
+    (
+        r"Expected `float` [<>]= [01]\.0 - at `\$\.((?:.*\.)?value|outcomes?\[\d+\]\[\d+\])`",
+        "{0}: an outcome is a number from 0 to 1; divide by the largest that can occur; weights scale the reward back",
+    ),
+    (
+        r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`",
+        '{0}: give an object, as {{"name": "kl_ucb"}}',
+    ),
+)
+"""Messages of the decoder, and what is said instead."""
 
+_UNKNOWN_FIELD = r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?"
 _PLACES = {
     **dict.fromkeys(ProblemSpec.__struct_fields__, ""),
     **dict.fromkeys(Settings.__struct_fields__, "settings."),
@@ -69,91 +77,21 @@ def explain(message: str) -> str:
     'feedback[0].value: an outcome is a number from 0 to 1'
     >>> explain("Object contains unknown field `policy`")
     'policy: unknown here; it belongs into settings: {"settings": {"policy": …}}'
-    >>> explain("Expected `str` matching regex '^[^/]*$' - at `$.arms[0]`")
-    'arms[0]: a name holds no control character'
     >>> explain("Expected `str` matching regex '^[^/]*$' - at `key` in `$.support`")
     'support: a name holds no control character'
     """
-    found = _UNKNOWN_CHOICE.fullmatch(message)
-    for field, choices in _CHOICES.items():
-        if found is not None and f".{found[2]}".endswith(f".{field}"):
-            return f"{found[2]}: unknown {found[1]}; {choices}"
-    found = _UNKNOWN_FIELD.fullmatch(message)
-    if found is not None and found[1] in _PLACES:
-        return _explain_place(found[1], found[2] or "")
-    found = _NO_NAME.fullmatch(message)
-    if found is not None:
-        return f"{found[1] or 'the body'}: a name holds no control character"
-    found = _NO_OUTCOME.fullmatch(message)
-    if found is not None:
-        remedy = "divide by the largest value that can occur; weights scale the reward back"
-        return f"{found[1]}: an outcome is a number from 0 to 1; {remedy}"
-    found = _NO_POLICY.fullmatch(message)
-    return message if found is None else f'{found[1]}: give an object, as in {{"name": "kl_ucb"}}'
-
-
-def _explain_place(field: str, here: str) -> str:
-    """Where a field belongs that was given elsewhere."""
-    words = _PLACES[field].split(".")[:-1]
+    for pattern, words in _REMEDIES:
+        if (found := re.fullmatch(pattern, message, re.DOTALL)) is not None:
+            return words.format(*found.groups())
+    found = re.fullmatch(_UNKNOWN_FIELD, message, re.DOTALL)
+    if found is None or found[1] not in _PLACES:
+        return message
+    field, here, parts = found[1], found[2] or "", _PLACES[found[1]].split(".")[:-1]
     wanted = f'"{field}": …'
-    for word in reversed(words):
+    for word in reversed(parts):
         wanted = f'"{word}": {{{wanted}}}'
-    name = f"{here}.{field}" if here else field
-    place = ".".join(words) or "the problem itself"
+    name, place = f"{here}.{field}" if here else field, ".".join(parts) or "the problem itself"
     return f"{name}: unknown here; it belongs into {place}: {{{wanted}}}"
-
-
-log = logging.getLogger("superarm.access")
-
-REQUEST_ID: ContextVar[str] = ContextVar("superarm_request_id", default="")
-
-_ACCEPTED = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
-
-
-def choose_id(headers: list[tuple[bytes, bytes]]) -> str:
-    """The caller's ``X-Request-Id``, if it is short and plain, or a new one.
-
-    >>> choose_id([(b"x-request-id", b"abc-1")]), len(choose_id([(b"x-request-id", b"a b")]))
-    ('abc-1', 16)
-    """
-    for name, value in headers:
-        if name == b"x-request-id" and _ACCEPTED.fullmatch(value):
-            return value.decode()
-    return secrets.token_hex(8)
-
-
-class Exchange:
-    """One request: gives its answer the request's id, and can write a line about it to the log.
-
-    It is called as the ``send`` of ASGI.
-    """
-
-    def __init__(self, scope: Any, send: Any) -> None:
-        self._scope, self._send = scope, send
-        self._id = choose_id(scope["headers"])
-        self._began = time.perf_counter()
-        self._status = 0
-        REQUEST_ID.set(self._id)
-
-    async def __call__(self, message: Any) -> None:
-        """Send a message of the answer, the first one with the id."""
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            message = {**message, "headers": [*message["headers"], (b"x-request-id", self._id.encode())]}
-        await self._send(message)
-
-    def log(self) -> None:
-        """Write one line: what was asked, by which address, how it ended and how long it took."""
-        scope = self._scope
-        client = scope.get("client")
-        fields = {
-            "method": scope["method"],
-            "path": scope["path"],
-            "status": self._status,
-            "seconds": round(time.perf_counter() - self._began, 6),
-            "client": client[0] if client else "",
-        }
-        log.info("request", extra={"fields": fields})
 
 
 BODY_SECONDS = 60.0

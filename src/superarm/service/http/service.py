@@ -29,8 +29,6 @@ class ServiceLimits(NamedTuple):
         The number of events between two snapshots.
     root_path
         The path under which a proxy publishes the service; empty for none.
-    access_log
-        Whether every request is a line of the log.
     retain_days
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
     compiled
@@ -43,7 +41,6 @@ class ServiceLimits(NamedTuple):
     queue: int = 10_000
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
-    access_log: bool = False
     retain_days: float | None = None
     compiled: bool = False
 

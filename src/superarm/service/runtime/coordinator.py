@@ -141,7 +141,7 @@ class Coordinator:
                     raise
                 self.condition.enter("starting", str(error))
                 await asyncio.sleep(RETRY_SECONDS)
-        self.writer = Writer(self.store, self._queue_limit, self._note_writing)
+        self.writer = Writer(self.store, self._queue_limit, self.note_writing)
         self.condition.enter("running")
 
     async def rehearse(self, *created: Created) -> None:
@@ -149,11 +149,9 @@ class Coordinator:
         if self._compiled:
             await asyncio.to_thread(_rehearse, created)
 
-    def _note_writing(self, wrong: str) -> None:
-        if wrong:
-            self.condition.report("write", f"the log cannot be written: {wrong}")
-        else:
-            self.condition.clear("write")
+    def note_writing(self, wrong: str) -> None:
+        """Note why the log cannot be written; empty if it can."""
+        self.condition.note(f"the log cannot be written: {wrong}" if wrong else "")
 
     def include(self, ledger: Ledger, position: Position) -> None:
         """Take on problems that were read, with their pending decisions."""
@@ -312,7 +310,7 @@ class Coordinator:
                 except RequestError as error:
                     _fail(batch, error)
                 except StoreUnavailable as error:
-                    self._note_writing(str(error))
+                    self.note_writing(str(error))
                     _fail(batch, overloaded(self.condition.public_reason, 2))
                 except Exception as error:
                     self._enter_failed(problem, error)
@@ -480,8 +478,8 @@ class Coordinator:
         """Report a stalled writer; with ``idle``, or if the log could not be written, try to write."""
         overload = self.writer.overload()
         if overload is not None:
-            self.condition.report("write", overload)
-        elif idle or self.condition.has("write"):
+            self.condition.note(overload)
+        elif idle or self.condition.fault:
             await self.writer.probe()
 
     # --- snapshots ---

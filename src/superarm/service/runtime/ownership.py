@@ -104,7 +104,7 @@ class OwnedProblems:
         try:
             return await asyncio.shield(task)
         except StoreUnavailable as error:
-            self._coordinator.condition.report("write", f"the log cannot be written: {error}")
+            self._coordinator.note_writing(str(error))
             if problem in self._coordinator.ledger.problems:
                 return True  # what is known can be read; nothing will be written
             raise
@@ -155,7 +155,7 @@ class OwnedProblems:
                 for problem in [key for key in coordinator.ledger.problems if not self._is_mine(key)]:
                     await self._acquire(problem, creates=False)
             except StoreUnavailable as error:
-                coordinator.condition.report("write", f"the log cannot be written: {error}")
+                coordinator.note_writing(str(error))
             await asyncio.sleep(POLL_SECONDS)
 
     def _unsaved(self, problem: Key) -> int:
