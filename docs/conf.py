@@ -20,7 +20,6 @@ extensions = [
     "sphinxcontrib.bibtex",
     "sphinx_copybutton",
     "mathml",
-    "executed",
     "pages",
     "api",
 ]

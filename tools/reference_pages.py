@@ -22,8 +22,6 @@ RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 OTHERS = (
     ("../overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "../earnings.md"),
     ("../theory/headline.png", "Regret against the batch size", "superarm run paper", "../theory/headline.md"),
-    ("../items.png", "Regret against the number of items", "superarm run items", "../champion.md"),
-    ("../changing.png", "Parameters that change", "superarm run changing", "../changing.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
 HEAD = "| option | meaning |\n|---|---|"

@@ -264,7 +264,7 @@ def directional_kl_moss(spread: SampleVariance = Triangle(), oracle: Oracle = De
 
     superarm's own, with the level of ``kl_moss``, after [AudibertBubeck2009]_ and [MenardGarivier2017]_. The bound of
     an arm uses no data of other arms, and there is no constant to tune. No regret bound is known at this level, as none
-    is for ``kl_moss`` on semi-bandits. Its regret on many instances is in ``docs/champion.md``.
+    is for ``kl_moss`` on semi-bandits. Its regret on many instances is in ``docs/background/choosing-a-policy.md``.
 
     Parameters
     ----------
