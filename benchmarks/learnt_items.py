@@ -90,10 +90,12 @@ def play(liked: np.ndarray, visits: int, seed: int, learning: bool) -> np.ndarra
 
 def one_class(agent: ItemAgent) -> None:
     """A refit that never finds more than one class."""
+    from superarm.items.counts import to_rows
     from superarm.items.latent import learn_rows
 
-    agent.version, agent.due = agent.version + 1, int(np.ceil(agent.growth * len(agent._told)))
-    agent._settle(learn_rows(agent._rows(), (1,)))
+    counts, agent.version = agent.counts, agent.version + 1
+    counts.adopt(learn_rows(to_rows(list(counts.told.values()), N_FILMS), (1,)))
+    counts.due = int(np.ceil(agent.growth * len(counts.told)))
 
 
 def online(liked: np.ndarray, name: str, visits: int, runs: int) -> list[dict[str, Any]]:
@@ -143,12 +145,44 @@ def coding_models(path: Path, tries: int, draws: int) -> tuple[float, float]:
     return float(pairs[0]), float(pairs[1])
 
 
+def with_features(visits: int, draws: int) -> dict[str, Any]:
+    """Simulated visitors of three tastes, of whom four numbers are known; shares of new visitors who are served."""
+    rows, tastes = [], np.array([0.5, 0.3, 0.2])
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        home = rng.integers(0, 3, 40)
+        p = rng.beta(1.2, 8.0, (40, 3)) + np.where(home[:, None] == np.arange(3), rng.beta(2.0, 4.0, 40)[:, None], 0.0)
+        p, centre = np.clip(p, 0.0, 0.95), rng.standard_normal((3, 4))
+        taste, new = rng.choice(3, visits, p=tastes), rng.choice(3, 2000, p=tastes)
+        x, known = (centre[who] + rng.standard_normal((len(who), 4)) for who in (taste, new))
+        slates = np.argsort(rng.random((visits, 40)), axis=1)[:, :K]
+        problem = sa.Problem(40, 1, sa.Coverage(), sa.Subsets(K))
+        log = sa.offline.Log.from_arrays(problem, slates, rng.random((visits, K)) < p[slates, taste[:, None]])
+        plain, told = learn(log, seed=seed), learn(log, seed=seed, features=x)
+        top, one = np.argsort(-plain.rates)[:K], plain.slate(K)
+        own = [told.slate(K, told.posterior(features=row)) for row in known]
+        best = [np.argsort(-p[:, c])[:K] for c in range(3)]
+        shown = ([top] * 2000, [one] * 2000, own, [best[c] for c in new])
+        rows.append([np.mean([1.0 - np.prod(1.0 - p[s, c]) for s, c in zip(part, new, strict=True)]) for part in shown])
+    values = np.array(rows)
+    mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(draws)
+    names = ("top 5", "one slate for all", "by features", "tastes known")
+    return {"log": f"{visits:,} slates", **dict(zip(names, map(Measured, mean, error), strict=True))}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path)
     parser.add_argument("--page", type=Path)
     parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--features", action="store_true", help="only simulated visitors with features")
     given = parser.parse_args()
+    tastes = Table(
+        [with_features(n, 8) for n in (500, 2_000, 8_000)], "Simulated visitors with features: share of them served"
+    )
+    if given.features:
+        print(f"{tastes.caption}:\n\n{tastes.to_markdown()}")
+        return
     people = read_people()
     rows = [from_log(people, n, ids, 20 if n < 5000 else 10) for n in (2_000, 20_000) for ids in (False, True)]
     logs = Table(rows, "Share of the other half of the people who find a film they like among five")
@@ -160,7 +194,8 @@ def main() -> None:
     alarms = (
         f"Groups found among permuted films: {100 * false_alarms(people, 3_000, 40):.0f} % of 40 logs of 3,000 slates."
     )
-    text = "\n".join([logs.caption + ":", "", logs.to_markdown(), found.caption + ":", "", found.to_markdown(), alarms])
+    tables = [f"{table.caption}:\n\n{table.to_markdown()}" for table in (logs, found, tastes)]
+    text = "\n".join([*tables, alarms])
     if given.models:
         learnt, single = coding_models(given.models, 5, 12)
         text += "\n\nCoding models, five tries per issue, best three: |claimed − realised| "

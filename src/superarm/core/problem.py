@@ -1,6 +1,7 @@
 """Problem: what is to be learnt, without the true parameters."""
 
 from collections.abc import Iterable
+from dataclasses import InitVar
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.labels import align, is_frame, numbered
 from superarm.core.support import AnySupport, Dense, Sparse
 from superarm.core.tally import GRID, Feedback, Tally, View
-from superarm.rewards import Reward
+from superarm.rewards import Coverage, Reward
 
 MAX_DIMENSION = 2**31
 """Dimensions of a problem are below this."""
@@ -37,6 +38,9 @@ class Problem(Component):
         support. By default every arm can touch every item.
     context
         What is known of users and arms, if outcomes depend on it: ``superarm.Context(…)``.
+    items
+        Items that were learnt by ``superarm.items.learn``, in place of ``n_arms``, ``n_items``, ``weights`` and, unless
+        it is given, the reward ``Coverage()``: ``Problem(items=items, actions=Subsets(5))``.
 
     Raises
     ------
@@ -53,13 +57,25 @@ class Problem(Component):
     2.25
     """
 
-    n_arms: int
-    n_items: int
-    reward: Reward
-    actions: Actions
+    n_arms: int = 0
+    n_items: int = 0
+    reward: Reward = None  # type: ignore[assignment]
+    actions: Actions = None  # type: ignore[assignment]
     weights: Any = None
     support: Any = None
     context: Any = None
+    items: InitVar[Any] = None
+
+    def __post_init__(self, items: Any) -> None:  # type: ignore[override]
+        if items is not None:
+            if self.n_arms or self.n_items or self.weights is not None:
+                remedy = "leave out n_arms, n_items and weights, which they say"
+                raise InvalidArgument("items", "given beside what they say", remedy)
+            n_arms, n_items = items.p.shape
+            given = {"n_arms": n_arms, "n_items": n_items, "weights": items.shares, "reward": self.reward or Coverage()}
+            for name, value in given.items():
+                self.convert(name, value)
+        super().__post_init__()
 
     def check(self) -> None:
         for name in ("n_arms", "n_items"):

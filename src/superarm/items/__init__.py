@@ -1,7 +1,7 @@
 """Items that learn themselves: groups of visitors with tastes of their own, found in a log of slates.
 
 latent: ``learn`` fits latent classes to a log, and ``Items`` are what it finds · need: whether a log needs them ·
-agent: ``ItemAgent`` learns items while it decides
+counts: answers counted by classes · agent: ``ItemAgent`` learns items while it decides
 """
 
 from superarm.items.agent import ItemAgent

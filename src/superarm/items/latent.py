@@ -9,11 +9,14 @@ everything more or less:
 
 with the arm's own rate :math:`m_j`. Without the level, classes that only like everything more or less are found too
 late, and what a slate is said to be worth is too much. EM is that of [DempsterLairdRubin1977]_.
+
+Where features x of visitors are known, the shares depend on them, and are fitted in the same EM:
+:math:`w_c(x) \propto e^{(1, x)\,\theta_c}`, :math:`\theta \sim N(0, 1)`, with x standardised.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,11 +27,11 @@ from superarm.actions.base import Actions
 from superarm.actions.subsets import Subsets
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
+from superarm.core.numeric import decay, log
 from superarm.core.problem import Problem
 from superarm.core.table import Table
-from superarm.core.tally import GRID, Tally
+from superarm.core.tally import GRID, Tally, round_to_grid
 from superarm.oracles import Default, solve
-from superarm.rewards import Coverage
 
 CLASSES = (1, 2, 3, 4, 6, 8)
 """The numbers of classes that are compared."""
@@ -40,20 +43,26 @@ TOLERANCE = 1.0
 """Fewer classes are taken if they are within so many standard errors of the best number, on held-out units."""
 MAX_PASSES, MIN_GAIN = 100, 1e-6
 """EM ends after so many passes, or when a pass gains less log likelihood per answer."""
+EFFECT_STEPS = 3
+"""How often the effects of features are moved in a pass: with one step they lag behind the classes."""
 FEW_ROWS = 5_000
 """Below so many rows EM is started four times instead of twice, and the claim is shown with the crossed one."""
 _EDGE = 1e-4
 
 
 class Rows(NamedTuple):
-    """Answers as two sparse matrices (units, arms): 1 where an arm was seen, and the mean answer."""
+    """Answers as two sparse matrices (units, arms): 1 where an arm was seen, and the mean answer.
+
+    ``features`` (units, 1 + d) are a constant and standardised features, if there are any.
+    """
 
     seen: Any
     answer: Any
+    features: Floats | None = None
 
     def take(self, rows: Any) -> "Rows":
         """Some units."""
-        return Rows(self.seen[rows], self.answer[rows])
+        return Rows(self.seen[rows], self.answer[rows], None if self.features is None else self.features[rows])
 
     @classmethod
     def of(cls, unit: Ints, arm: Ints, answer: Floats, n_arms: int) -> "Rows":
@@ -66,12 +75,24 @@ class Rows(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Shares (M,), rates (n_arms, M) and levels (M,) of classes, and the log likelihood."""
+    """Shares (M,), rates (n_arms, M) and levels (M,) of classes, the log likelihood, and the effects of features.
+
+    ``effects`` (1 + d, M) are those of ``Rows.features`` on the logarithms of the shares.
+    """
 
     shares: Floats
     p: Floats
     level: Floats
     likelihood: float
+    effects: Floats | None = None
+
+    def log_shares(self, features: Floats | None) -> Floats:
+        """The logarithms of the shares (M,), or of those of visitors with ``features``, (n, M)."""
+        if features is None or self.effects is None:
+            return np.log(self.shares)
+        score = features @ self.effects
+        score = score - score.max(axis=1, keepdims=True)
+        return np.asarray(score - np.log(np.exp(score).sum(axis=1, keepdims=True)))
 
 
 def arm_rates(rows: Rows) -> Floats:
@@ -87,10 +108,10 @@ def arm_rates(rows: Rows) -> Floats:
     return np.clip((total + strength * centre) / (n + strength), 1e-3, 1.0 - 1e-3)
 
 
-def log_likelihoods(rows: Rows, shares: Floats, p: Floats) -> tuple[Floats, Floats]:
+def log_likelihoods(rows: Rows, fit: Fit) -> tuple[Floats, Floats]:
     """The log likelihood of each unit (n,), and the probabilities of its classes given its answers (n, M)."""
-    never = np.log1p(-p)
-    joint = np.log(shares) + rows.seen @ never + rows.answer @ (np.log(p) - never)
+    never = np.log1p(-fit.p)
+    joint = fit.log_shares(rows.features) + rows.seen @ never + rows.answer @ (np.log(fit.p) - never)
     most = joint.max(axis=1, keepdims=True)
     weight = np.exp(joint - most)
     total = weight.sum(axis=1, keepdims=True)
@@ -104,26 +125,47 @@ def centres(rates: Floats, level: Floats) -> Floats:
 
 def fit_classes(rows: Rows, rates: Floats, strength: float, start: Fit) -> Fit:
     """Maximise the posterior density from ``start`` on, by EM; the level of a class moves by one Newton step a pass."""
-    shares, p, level, before = start.shares, start.p, start.level.copy(), -np.inf
+    fit, before = start, -np.inf
+    step = None if rows.features is None or start.effects is None else _effect_step(rows.features)
     for done in range(MAX_PASSES):
-        each, weight = log_likelihoods(rows, shares, p)
+        each, weight = log_likelihoods(rows, fit)
         total = float(each.sum())
         if total - before < MIN_GAIN * rows.seen.nnz and done > 10:
             break
         before = total
-        n, s, centre = rows.seen.T @ weight, rows.answer.T @ weight, centres(rates, level)
-        slope, bend = (s - n * centre).sum(0) - level, 1.0 + (n * centre * (1.0 - centre)).sum(0)
-        level += np.clip(slope / bend, -1.0, 1.0)
+        n, s, centre = rows.seen.T @ weight, rows.answer.T @ weight, centres(rates, fit.level)
+        slope, bend = (s - n * centre).sum(0) - fit.level, 1.0 + (n * centre * (1.0 - centre)).sum(0)
+        level = fit.level + np.clip(slope / bend, -1.0, 1.0)
         p = np.clip((s + strength * centres(rates, level)) / (n + strength), _EDGE, 1.0 - _EDGE)
-        shares = weight.sum(0) + 1.0
-        shares = shares / shares.sum()
-    return Fit(shares, p, level, before)
+        shares, effects = weight.sum(0) + 1.0, fit.effects
+        if step is not None and rows.features is not None:
+            effects = _move_effects(rows.features, weight, fit, step)
+        fit = Fit(shares / shares.sum(), p, level, before, effects)
+    return fit._replace(likelihood=before)
 
 
-def _start(rng: np.random.Generator, rates: Floats, classes: int) -> Fit:
+def _effect_step(features: Floats) -> Floats:
+    r"""What turns a gradient into a step that never overshoots: the inverse of a bound on the curvature.
+
+    That of the log likelihood of multinomial regression is at most :math:`\frac12 X^T X` for each class [Bohning1992]_;
+    the prior adds 1.
+    """
+    return np.asarray(np.linalg.inv(0.5 * features.T @ features + np.eye(features.shape[1])))
+
+
+def _move_effects(features: Floats, weight: Floats, fit: Fit, step: Floats) -> Any:
+    effects: Any = fit.effects
+    for _ in range(EFFECT_STEPS):
+        expected = np.exp(fit._replace(effects=effects).log_shares(features))
+        effects = effects + step @ (features.T @ (weight - expected) - effects)
+    return effects
+
+
+def _start(rng: np.random.Generator, rates: Floats, classes: int, features: Floats | None) -> Fit:
     logit = np.log(rates / (1.0 - rates))[:, None]
     moved = logit + rng.standard_normal(classes) + 0.3 * rng.standard_normal((len(rates), classes))
-    return Fit(np.full(classes, 1.0 / classes), 1.0 / (1.0 + np.exp(-moved)), np.zeros(classes), -np.inf)
+    effects = None if features is None else np.zeros((features.shape[1], classes))
+    return Fit(np.full(classes, 1.0 / classes), 1.0 / (1.0 + np.exp(-moved)), np.zeros(classes), -np.inf, effects)
 
 
 def _one_class(rates: Floats) -> Fit:
@@ -147,9 +189,9 @@ def choose_classes(rows: Rows, classes: Sequence[int], strength: float, rng: np.
     one = _one_class(rates)
     found = {1: one}
     for m in sorted(set(classes) - {1}):
-        tries = [fit_classes(inside, rates, strength, _start(rng, rates, m)) for _ in range(times)]
+        tries = [fit_classes(inside, rates, strength, _start(rng, rates, m, rows.features)) for _ in range(times)]
         found[m] = max(tries, key=lambda fit: fit.likelihood)
-    each = {m: log_likelihoods(outside, fit.shares, fit.p)[0] for m, fit in found.items()}
+    each = {m: log_likelihoods(outside, fit)[0] for m, fit in found.items()}
     gains = {m: float(own.mean() - each[1].mean()) for m, own in each.items()}
     best = max(gains, key=lambda m: gains[m])
     behind = {m: _mean_and_error(each[best] - each[m]) for m in sorted(found)}
@@ -183,6 +225,8 @@ class Items:
         The answers that it was learnt from.
     arms
         The names of the arms.
+    effects, scale
+        How features change the shares (1 + d, M), and means and deviations of features (2, d); None without features.
     """
 
     shares: Floats
@@ -193,20 +237,23 @@ class Items:
     z: float
     rows: Rows
     arms: tuple[str, ...]
+    effects: Floats | None = None
+    scale: Floats | None = None
 
     @property
     def n_classes(self) -> int:
         """How many classes there are; 1 if the log shows no groups."""
         return len(self.shares)
 
-    def problem(self, actions: Actions) -> Problem:
-        """The problem of covering the classes, weighted by their shares."""
-        return Problem(len(self.p), self.n_classes, Coverage(), actions, self.shares)
+    @property
+    def fit(self) -> Fit:
+        """The parameters of the classes."""
+        return Fit(self.shares, self.p, self.level, -np.inf, self.effects)
 
-    def slate(self, actions: Actions | int) -> Ints:
-        """The slate that is worth most, for all visitors together."""
-        problem = self.problem(Subsets(actions) if isinstance(actions, int) else actions)
-        return solve(problem, self.p, Default())
+    def slate(self, actions: Actions | int, shares: Any = None) -> Ints:
+        """The slate that is worth most, for all visitors together, or for one whose classes have ``shares``."""
+        problem = Problem(items=self, actions=Subsets(actions) if isinstance(actions, int) else actions)
+        return solve(problem if shares is None else problem.changed(weights=shares), self.p, Default())
 
     def worth(self, slate: Any, shares: Any = None) -> float:
         """The share of visitors who like at least one arm of ``slate``, as the model claims."""
@@ -227,22 +274,48 @@ class Items:
 
     def _refitted(self, rows: Rows) -> "Items":
         rates = arm_rates(rows)
-        start = Fit(self.shares, self.p, self.level, -np.inf)
-        fit = _one_class(rates) if self.n_classes == 1 else fit_classes(rows, rates, self.strength, start)
-        return Items(fit.shares, fit.p, fit.level, rates, self.strength, self.z, rows, self.arms)
+        fit = _one_class(rates) if self.n_classes == 1 else fit_classes(rows, rates, self.strength, self.fit)
+        return replace(self, shares=fit.shares, p=fit.p, level=fit.level, rates=rates, rows=rows, effects=fit.effects)
 
-    def posterior(self, arms: Any, answers: Any) -> Floats:
-        """The probabilities of a visitor's classes (M,), from what they answered."""
+    @cached_property
+    def _logs(self) -> tuple[Floats, Floats, Floats]:
+        """Logarithms of the shares and of the rates of likes and dislikes, (M,) and twice (n_arms, M), on the grid."""
+        parts = (np.maximum(self.shares, 1.0 / GRID), self.p, 1.0 - self.p)
+        return tuple(np.asarray(round_to_grid(log(part))) for part in parts)  # type: ignore[return-value]
+
+    def posterior(self, arms: Any = (), answers: Any = (), features: Any = None) -> Floats:
+        """The probabilities of a visitor's classes (M,), from what they answered, and from features if these are known.
+
+        Without both, these are the shares. Multiples of 2^-24 whose sum is 1, with the same bits on every machine.
+        """
         values, seen = floats(answers, "answers", low=0.0, high=1.0), np.asarray(arms, np.int64)
-        p = self.p[seen]
-        joint = np.log(self.shares) + values @ np.log(p) + (1.0 - values) @ np.log1p(-p)
-        weight = np.exp(joint - joint.max())
-        return np.asarray(weight / weight.sum())
+        given = None if features is None else floats(features, "features", low=-1e12, high=1e12)[None]
+        return self.posteriors(np.zeros(len(seen), np.int64), seen, values, 1, given)[0]
+
+    def posteriors(self, row: Ints, arm: Ints, answer: Floats, n: int, features: Floats | None = None) -> Floats:
+        """The probabilities of the classes of ``n`` visitors, (n, M): ``row`` says whose an answer is.
+
+        ``features`` are (n, d), NaN where they are not known.
+        """
+        prior, likes, dislikes = self._logs
+        joint = np.tile(prior, (n, 1))
+        if features is not None and self.scale is not None and self.effects is not None:
+            if features.shape[1] != self.scale.shape[1]:
+                raise InvalidArgument("features", f"{features.shape[1]} numbers", f"give {self.scale.shape[1]}")
+            known = ~np.isnan(features).any(axis=1)
+            x = (features[known] - self.scale[0]) / self.scale[1]
+            joint[known] = round_to_grid(self.effects[0]) + round_to_grid(x[:, :, None] * self.effects[1:]).sum(axis=1)
+        y = answer[:, None]
+        np.add.at(joint, row, round_to_grid(y * likes[arm] + (1.0 - y) * dislikes[arm]))
+        weight = round_to_grid(decay(joint.max(axis=1, keepdims=True) - joint))  # sums are exact, in any order
+        share = np.floor(weight / weight.sum(axis=1, keepdims=True) * GRID) / GRID
+        share[np.arange(n), share.argmax(axis=1)] += 1.0 - share.sum(axis=1)
+        return np.asarray(share)
 
     @cached_property
     def tally(self) -> Tally:
         """Fractional answers of the log by class, with the prior: what a policy starts from."""
-        weight = log_likelihoods(self.rows, self.shares, self.p)[1]
+        weight = log_likelihoods(self.rows, self.fit)[1]
         n, s = self.rows.seen.T @ weight, self.rows.answer.T @ weight
         return prior_tally(self, n, s)
 
@@ -269,7 +342,7 @@ class Items:
 
 def prior_tally(items: Items, n: Floats, s: Floats) -> Tally:
     """A tally of ``n`` fractional answers with the sums ``s`` (n_arms, M), and the prior's own on top, on the grid."""
-    problem = items.problem(Subsets(1))
+    problem = Problem(items=items, actions=Subsets(1))
     n = np.floor((n + items.strength) * GRID + 0.5) / GRID
     s = np.floor((s + items.strength * centres(items.rates, items.level)) * GRID + 0.5) / GRID
     tally = Tally(problem.support, 1, partial=True)
@@ -280,7 +353,12 @@ def prior_tally(items: Items, n: Floats, s: Floats) -> Tally:
 
 
 def learn(
-    log: Any, units: Any = None, classes: Sequence[int] | int = CLASSES, strength: float = STRENGTH, seed: int = 0
+    log: Any,
+    units: Any = None,
+    classes: Sequence[int] | int = CLASSES,
+    strength: float = STRENGTH,
+    seed: int = 0,
+    features: Any = None,
 ) -> Items:
     """Find classes of visitors in a log of slates, and what each class likes.
 
@@ -297,6 +375,9 @@ def learn(
         How many answers the prior of every rate counts for.
     seed
         Of the starts of EM, and of who is held out.
+    features
+        Numbers that are known of who saw each round, (n_rounds, d): ``items.posterior(features=x)`` then says which
+        classes a new visitor may belong to.
 
     Examples
     --------
@@ -316,23 +397,38 @@ def learn(
     labels = np.arange(log.n_rounds) if units is None else np.unique(np.asarray(units), return_inverse=True)[1]
     if len(labels) != log.n_rounds:
         raise InvalidArgument("units", f"{len(labels)} labels", f"give one for each of {log.n_rounds} rounds")
-    kept = np.unique(labels[rows.round[own]], return_inverse=True)[1]
-    found = Rows.of(kept, rows.arm[own], rows.outcome[own, 0], log.problem.n_arms)
-    return learn_rows(found, (classes,) if isinstance(classes, int) else classes, strength, seed, log.arms)
+    _, first, at = np.unique(labels[rows.round[own]], return_index=True, return_inverse=True)
+    found = Rows.of(at, rows.arm[own], rows.outcome[own, 0], log.problem.n_arms)
+    given = None
+    if features is not None:
+        given = floats(features, "features", low=-1e12, high=1e12)
+        if given.ndim != 2 or len(given) != log.n_rounds:
+            raise InvalidArgument("features", f"shape {given.shape}", f"give ({log.n_rounds}, d): one row per round")
+        given = given[rows.round[own]][first]  # of a unit, those of its first round
+    return learn_rows(found, (classes,) if isinstance(classes, int) else classes, strength, seed, log.arms, given)
 
 
 def learn_rows(
-    rows: Rows, classes: Sequence[int] = CLASSES, strength: float = STRENGTH, seed: int = 0, arms: Sequence[str] = ()
+    rows: Rows,
+    classes: Sequence[int] = CLASSES,
+    strength: float = STRENGTH,
+    seed: int = 0,
+    arms: Sequence[str] = (),
+    features: Floats | None = None,
 ) -> Items:
     """``learn`` on rows of answers."""
-    rng, rates = np.random.default_rng(seed), arm_rates(rows)
+    rng, rates, scale = np.random.default_rng(seed), arm_rates(rows), None
     names = tuple(arms) or tuple(map(str, range(rows.seen.shape[1])))
+    if features is not None:
+        spread = features.std(axis=0)
+        scale = np.stack([features.mean(axis=0), np.where(spread > 0.0, spread, 1.0)])
+        rows = rows._replace(features=np.column_stack([np.ones(len(features)), (features - scale[0]) / scale[1]]))
     if len(classes) == 1:
-        tries = [fit_classes(rows, rates, strength, _start(rng, rates, classes[0])) for _ in range(4)]
+        tries = [fit_classes(rows, rates, strength, _start(rng, rates, classes[0], rows.features)) for _ in range(4)]
         fit, z = max(tries, key=lambda one: one.likelihood), math.nan
         fit = _one_class(rates) if classes[0] == 1 else fit
     else:
         chosen = choose_classes(rows, classes, strength, rng)
         fit, z = chosen.fit, chosen.z
         fit = _one_class(rates) if len(fit.shares) == 1 else fit_classes(rows, rates, strength, fit)
-    return Items(fit.shares, fit.p, fit.level, rates, strength, z, rows, names)
+    return Items(fit.shares, fit.p, fit.level, rates, strength, z, rows, names, fit.effects, scale)

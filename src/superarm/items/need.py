@@ -1,6 +1,6 @@
 """Whether a log needs items at all: what one item promises against what visitors did, in plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Need:
         How many arms of a slate are liked, on average.
     items
         The classes that were found; None if that was not tried.
+    enough_to_learn, enough_to_clear
+        From how many rounds on classes are looked for, and from how many on finding none means something.
     """
 
     rounds: int
@@ -44,6 +46,8 @@ class Need:
     pairs_z: float
     overlap: float
     items: Items | None
+    enough_to_learn: int = ENOUGH_TO_LEARN
+    enough_to_clear: int = ENOUGH_TO_CLEAR
 
     @property
     def found(self) -> bool:
@@ -51,27 +55,30 @@ class Need:
         return self.items is not None and self.items.n_classes > 1
 
     def __repr__(self) -> str:
+        return self.say("sa.items.learn(log) turns them into items, and its slate says what they are worth")
+
+    def say(self, remedy: str) -> str:
+        """What follows, in a sentence; ``remedy`` says what to do about groups of visitors."""
         if self.found and self.items is not None:
-            return (
-                f"{self.items.n_classes} groups of visitors found: sa.items.learn(log) turns them into items, and its "
-                "slate says what they are worth."
-            )
+            return f"{self.items.n_classes} groups of visitors found: {remedy}."
         if self.gap_z > GAP_Z:
+            gap, enough = f"{self.promised - self.realised:.2f}", f"{self.enough_to_learn:,}"
             return (
                 f"The slates served {100 * self.realised:.0f} of 100 visitors, the model promised "
                 f"{100 * self.promised:.0f}: answers of one visitor hang together. Read promised values as too high by "
-                f"{self.promised - self.realised:.2f} until about {ENOUGH_TO_LEARN:,} rounds allow items to be learnt."
+                f"{gap} until about {enough} rounds allow items to be learnt."
             )
         if self.overlap < LITTLE_OVERLAP:
             return "At these rates slates hardly overlap: learnt items would not earn more."
-        if self.rounds >= ENOUGH_TO_CLEAR:
+        if self.rounds >= self.enough_to_clear:
             return "One item suffices: no groups of visitors found."
-        return (
-            f"Too few complete rounds to tell whether visitors fall into groups: {self.rounds} of {ENOUGH_TO_CLEAR:,}."
-        )
+        few = f"{self.rounds:,} of {self.enough_to_clear:,}"
+        return f"Too few complete rounds to tell whether visitors fall into groups: {few}."
 
 
-def need(log: Any, seed: int = 0) -> Need:
+def need(
+    log: Any, seed: int = 0, enough_to_learn: int = ENOUGH_TO_LEARN, enough_to_clear: int = ENOUGH_TO_CLEAR
+) -> Need:
     """Look whether visitors of a log with one item fall into groups, so that learnt items would be worth while.
 
     Two tests compare the slates that were shown with what independent answers would give, at rates that leave the
@@ -81,27 +88,29 @@ def need(log: Any, seed: int = 0) -> Need:
     if log.problem.n_items != 1:
         raise InvalidArgument("log", f"it has {log.problem.n_items} items", "give a log of one item: what was liked")
     slates, answers = _complete(log)
+    found = compare_answers(slates, answers, log.problem.n_arms)
+    found = replace(found, enough_to_learn=enough_to_learn, enough_to_clear=enough_to_clear)
+    if len(slates) < enough_to_learn:
+        return found
+    shown = slates >= 0
+    unit = np.broadcast_to(np.arange(len(slates))[:, None], shown.shape)
+    rows = Rows.of(unit[shown], slates[shown], answers[shown], log.problem.n_arms)
+    return replace(found, items=learn_rows(rows, seed=seed, arms=log.arms))
+
+
+def compare_answers(slates: Ints, answers: Floats, n_arms: int) -> Need:
+    """What independent answers would give against the answers (n, k) to ``slates``, padded with -1; no classes."""
     shown = slates >= 0
     arm = np.where(shown, slates, 0)
-    n = np.bincount(arm[shown], minlength=log.problem.n_arms)
-    total = np.bincount(arm[shown], answers[shown], log.problem.n_arms)
+    n = np.bincount(arm[shown], minlength=n_arms)
+    total = np.bincount(arm[shown], answers[shown], n_arms)
     mean = float(total.sum()) / max(1, int(n.sum()))
     rates = np.where(shown, (total[arm] - answers + mean) / np.maximum(n[arm], 1), 0.0)
     promised, realised = 1.0 - np.prod(1.0 - rates, axis=1), 1.0 - np.prod(1.0 - answers, axis=1)
     rest = np.where(shown, answers - rates, 0.0)
-    items = None
-    if len(slates) >= ENOUGH_TO_LEARN:
-        unit = np.broadcast_to(np.arange(len(slates))[:, None], shown.shape)
-        items = learn_rows(Rows.of(unit[shown], arm[shown], answers[shown], len(n)), seed=seed, arms=log.arms)
-    return Need(
-        rounds=len(slates),
-        promised=float(promised.mean()) if len(slates) else 0.0,
-        realised=float(realised.mean()) if len(slates) else 0.0,
-        gap_z=_z(promised - realised),
-        pairs_z=_z(rest.sum(axis=1) ** 2 - (rest**2).sum(axis=1)),
-        overlap=float(answers.sum(axis=1).mean()) if len(slates) else 0.0,
-        items=items,
-    )
+    means = [float(part.mean()) if len(slates) else 0.0 for part in (promised, realised, answers.sum(axis=1))]
+    gap, pairs = _z(promised - realised), _z(rest.sum(axis=1) ** 2 - (rest**2).sum(axis=1))
+    return Need(len(slates), means[0], means[1], gap, pairs, means[2], None)
 
 
 def _complete(log: Any) -> tuple[Ints, Floats]:
