@@ -83,8 +83,8 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
     r"""KL-UCB for semi-bandits, superarm's default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
 
     The default ``rho=1, c=3``, the choice of [GarivierCappe2011]_, has a regret bound of the form of BC-UCB's, with
-    smaller constants and no :math:`\gamma_\infty` term, and so has ``rho=3, c=0``, also for late feedback
-    (``theory.bounds``); proofs in ``docs/theory/kl-ucb.md``. Other constants have none. Implements
+    smaller constants and no :math:`\gamma_\infty` term. ``rho=3, c=0`` has one, too, also for late feedback
+    (``theory.bounds``). The proofs are in ``docs/theory/kl-ucb.md``. Other constants have none. Implements
     [GarivierCappe2011]_ for batches.
 
     ``rho`` and ``c`` are the constants of the exploration.
