@@ -52,7 +52,7 @@ def _describe_errors(operations: list[tuple[str, Table]], always: set[str]) -> l
     common = ", ".join(sorted(status for status in always if status >= "4"))
     return [
         "## Errors\n",
-        f"Every operation may answer with {common}, and one with a body with 400 and 415. Further errors are named",
+        f"Every operation may answer with {common}; one that has a body, with 400 and 415, too. Other errors are named",
         "with the operation. The body of an error is [`ErrorReply`](#errorreply).\n",
         "| status | meaning |\n|---|---|",
         *rows,
