@@ -21,7 +21,7 @@ RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
 OTHERS = (
     ("../overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "../earnings.md"),
-    ("../theory/headline.png", "Regret against the batch size", "superarm run paper", "../theory/headline.md"),
+    ("../theory/headline.png", "Regret against the batch size", "superarm run paper", "../theory/bc-ucb.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
 HEAD = "| option | meaning |\n|---|---|"

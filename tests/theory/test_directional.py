@@ -73,7 +73,7 @@ def test_optimism_and_deviations_in_every_direction():
 
 
 def test_greedy_with_an_estimated_residual_loses_what_is_charged_to_its_arms():
-    """The decomposition in the proof of Theorem 3, with made-up bounds that are optimistic in direction c hat."""
+    """The decomposition in the proof of Theorem 2, with made-up bounds that are optimistic in direction c hat."""
     rng = np.random.default_rng(4)
     for _ in range(200):
         n_arms, m, k = 6, 3, int(rng.integers(1, 5))

@@ -56,7 +56,7 @@ SITUATIONS = (
         "policies",
         "bcucb_t",
         "Arms are triggered along the edges of a graph: the policy must not insist on playing every arm "
-        "(docs/beyond/influence.md).",
+        "(docs/theory/triggered.md).",
     ),
     Situation(
         lambda problem, whole: problem.n_entries >= MANY_ENTRIES,

@@ -266,7 +266,7 @@ def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
     r"""The horizon from which on ``bound`` lies below the trivial :math:`\Delta_{\max}T` of [MerlisMannor2019]_.
 
     Once below it stays below: for every bound of :mod:`superarm.theory`, bound(T)/T falls from where it is below the
-    largest gap (``docs/theory/vacuity.md``). Infinite if it never is.
+    largest gap (``docs/theory/bc-ucb.md``). Infinite if it never is.
 
     >>> round(crossover(lambda t: 100.0, 0.5), 6)
     200.0

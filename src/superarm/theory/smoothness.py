@@ -177,7 +177,7 @@ def sensitivity(smoothness: Smoothness | SmoothnessCertificate, u: Any, v: Any =
               0 \le \epsilon_j \le \min\bigl\{u_j\sqrt{x_j(1 - x_j)} + v_j,\ 1 - x_j\bigr\}
 
     for every x. [MerlisMannor2019]_ (lemma paramSens). Differs: the constant is 2 where the paper has
-    :math:`3\sqrt2` (``docs/theory/sensitivity.md``).
+    :math:`3\sqrt2` (``docs/theory/smoothness.md``).
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ once, and with :math:`D = \Delta_{j,\min}` and :math:`\bar D = \Delta_{j,\max}` 
           + 2c_2 f\Bigl(E + E'\log\frac{\bar D}{D}\Bigr), \qquad
           E = \lambda\log\Bigl(1 + \frac{K}{\lambda - 1}\Bigr),\quad E' = \frac{\lambda K}{K + \lambda - 1}
 
-for every :math:`\lambda > 1`, the same for all arms (``docs/theory/amortisation.md``).
+for every :math:`\lambda > 1`, the same for all arms (``docs/theory/bc-ucb.md``).
 """
 
 import functools
@@ -60,7 +60,7 @@ def charge_factors(k: int, spread: float = 1.0) -> ChargeFactors:
     Every :math:`\lambda` gives a valid bound, so that the search cannot make the result wrong, only larger than
     necessary. At :math:`\lambda = 2` the sum :math:`F = E + E'` is :math:`2(\log(K+1) + K/(K+1)) \le
     2(1 + \log K + 1/K)`; as :math:`\lambda` grows both factors tend to K. Derived for superarm
-    (``docs/theory/amortisation.md``) after [LiuEtAl2023]_.
+    (``docs/theory/bc-ucb.md``) after [LiuEtAl2023]_.
 
     >>> [round(charge_factors(k).total, 2) for k in (1, 2, 5, 64)]
     [2.0, 3.53, 4.94, 8.11]

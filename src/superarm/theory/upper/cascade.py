@@ -1,6 +1,6 @@
 r"""Lists that are read from the top: bounds for arms that are observed with some probability only.
 
-The proof is in ``docs/theory/cascades.md``. Position n of a list is reached with probability :math:`\tau_n`, and the
+The proof is in ``docs/theory/triggered.md``. Position n of a list is reached with probability :math:`\tau_n`, and the
 gap of a list is at most
 
 .. math:: \Bigl(y\bar M\sum_{i,n} w_i\tau_{in}\frac{f}{N_{in}}\Bigr)^{1/2} + z\sum_{i,n} w_i\tau_{in}\frac{f}{N_{in}}
@@ -49,7 +49,7 @@ def upper_bound_cascade(instance: Instance, horizon: Any, known: Gaps | None = N
               \log\Bigl(1 + \frac{4K\bar M}{\Delta_{j,\min}}\Bigr)\log T + 4\Bigr]
               + L\Delta_{\max}\Bigl(1 + M\frac{2\pi^2}{3}\Bigr)
 
-    Theorem of ``docs/theory/cascades.md``, derived for superarm under the TPVM condition of [LiuEtAl2022]_, which the
+    Theorem of ``docs/theory/triggered.md``, derived for superarm under the TPVM condition of [LiuEtAl2022]_, which the
     page proves for both cascades. The batch size enters as log K. Assumes the same means in every round, arms that are
     independent within a round, every arm in some batch, immediate feedback, and at most one free sample of each arm;
     for ``bc_ucb()``, which first tries every arm, the action set ``Subsets``, where it does so at the top of a list.
@@ -71,7 +71,7 @@ def upper_bound_cascade_kl(instance: Instance, horizon: Any, known: Gaps | None 
               \log\Bigl(1 + \frac{4K\bar M}{\Delta_{j,\min}}\Bigr)f(T) + 4\Bigr]
               + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
-    where y = 2 for the disjunctive and y = 8 for the conjunctive cascade. Theorem of ``docs/theory/cascades.md``,
+    where y = 2 for the disjunctive and y = 8 for the conjunctive cascade. Theorem of ``docs/theory/triggered.md``,
     derived for superarm under the TPVM condition of [LiuEtAl2022]_ for the policy of [KvetonEtAl2015]_. Assumptions as
     for :func:`upper_bound_cascade`.
 

@@ -1,6 +1,6 @@
 r"""KL-UCB on one instance: the slopes of the reward at the true parameters in place of the worst ones.
 
-The proof is in ``docs/theory/local.md``. If the reward is concave along increasing directions, then for
+The proof is in ``docs/theory/kl-ucb.md``. If the reward is concave along increasing directions, then for
 :math:`q \ge p` the value of a batch rises by at most :math:`\sum_{ij} d_{ij}(A; p)(q_{ij} - p_{ij})`, and a batch with
 gap :math:`\Delta` is played only if :math:`\Delta \le 2\sqrt2\,G\sqrt S + 2HS`.
 """
@@ -39,7 +39,7 @@ def local_slopes(instance: Instance, known: Gaps | None = None) -> LocalSlopes:
               d_{il} = \frac{\partial r(A; p)}{\partial p_{il}}
 
     over the batches A with a positive gap, by enumeration. Always :math:`G_j^2 \le \gamma_g^2\bar M^2` and
-    :math:`H_j \le \gamma_\infty\bar M`. Derived for superarm (``docs/theory/local.md``); the slopes are those of the
+    :math:`H_j \le \gamma_\infty\bar M`. Derived for superarm (``docs/theory/kl-ucb.md``); the slopes are those of the
     Gini-weighted smoothness of [MerlisMannor2019]_ at one point.
 
     >>> from superarm.simulation import instances
@@ -75,9 +75,10 @@ def upper_bound_local(instance: Instance, horizon: Any, known: Gaps | None = Non
               + L\Delta_{\max}\Bigl(1 + M\frac{\pi^2}{3}\Bigr)
 
     with :math:`G_j, H_j` of :func:`local_slopes`, and E, E' of
-    :func:`superarm.theory.upper.bc_ucb.charge_factors`. Theorem of ``docs/theory/local.md``, derived for superarm in
-    the setting of [MerlisMannor2019]_. Assumptions as for :func:`superarm.theory.upper.kl_ucb.upper_bound_kl`; the
-    reward is ``Coverage``, ``Linear``, or ``Logistic`` with c <= 1, and there are few batches.
+    :func:`superarm.theory.upper.bc_ucb.charge_factors`. Local theorem of ``docs/theory/kl-ucb.md``, derived for
+    superarm in the setting of [MerlisMannor2019]_. Assumptions as for
+    :func:`superarm.theory.upper.kl_ucb.upper_bound_kl`; the reward is ``Coverage``, ``Linear``, or
+    ``Logistic`` with c <= 1, and there are few batches.
 
     >>> from superarm.simulation import instances
     >>> from superarm.theory.upper.kl_ucb import upper_bound_kl
@@ -97,7 +98,7 @@ def upper_bound_local_default(instance: Instance, horizon: Any, known: Gaps | No
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr](\log T + 3\log^+\log T)
               + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
-    Theorem of ``docs/theory/local.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
+    Local theorem of ``docs/theory/kl-ucb.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
     :func:`upper_bound_local`.
 
     >>> from superarm.simulation import instances
@@ -120,7 +121,7 @@ def _local(name: str, instance: Instance, horizon: Any, known: Gaps | None, expl
 
 
 def is_concave_upwards(reward: Reward) -> bool:
-    """Whether the reward is known to be concave along every increasing direction (``docs/theory/local.md``).
+    """Whether the reward is known to be concave along every increasing direction (``docs/theory/kl-ucb.md``).
 
     >>> from superarm.rewards import Coverage, Logistic
     >>> is_concave_upwards(Coverage()), is_concave_upwards(Logistic(2.0))
