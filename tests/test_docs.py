@@ -113,6 +113,16 @@ def test_the_files_that_a_page_names_exist(page):
         assert (ROOT / name).exists(), name
 
 
+def test_the_pages_that_the_program_names_exist():
+    """In messages, docstrings and templates: ``docs/guides/shop.md``."""
+    named = {}
+    for source in [file for pattern in ("*.py", "*.html", "*.toml") for file in (ROOT / "src").rglob(pattern)]:
+        for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|bib|csv)", source.read_text()):
+            named.setdefault(name, source.name)
+    assert named
+    assert {name: source for name, source in named.items() if not (ROOT / name).exists()} == {}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
     for picture, beneath in re.findall(r"^!\[[^]]*\]\((\S+\.png)\)\n\n(.+?)\n\n", page.read_text(), re.M | re.S):
