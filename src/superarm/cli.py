@@ -21,7 +21,7 @@ EXTRAS = {
     "data": ("networkx", "pooch"),
     "service": ("prometheus_client", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
-    "otel": ("opentelemetry",),
+    "mcp": ("mcp",),
 }
 """The packages that each extra installs, as they are imported."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from superarm.core.errors import SuperarmError
+from superarm.service.mcp import mcp
 from superarm.service.serve_command import serve
 
 DB = click.option(
@@ -236,4 +237,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, reshard, export, import_, backup, compact, keys]
+COMMANDS = [serve, verify, reshard, export, import_, backup, compact, keys, mcp]

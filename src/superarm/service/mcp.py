@@ -1,0 +1,97 @@
+"""``superarm mcp``: the problems of a running service as tools of the Model Context Protocol, over stdin and stdout."""
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from superarm.core.errors import SuperarmError
+
+if TYPE_CHECKING:
+    from superarm.service.client import Connection
+
+INSTRUCTIONS = (
+    "superarm learns which sets of arms work best together. Call ask before something is to be chosen, do what the "
+    "chosen arms say, then call tell with what each arm did, as a number from 0 (failed) to 1 (succeeded)."
+)
+
+
+def build_server(service: "Connection") -> Any:
+    """The tools of a service: problems, ask, tell and explain."""
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    server = MCPServer("superarm", instructions=INSTRUCTIONS)
+
+    def tool(function: Callable[..., Any]) -> None:
+        """Offer a function as a tool; what the service refuses is told to the caller."""
+
+        @functools.wraps(function)
+        def run(*args: Any, **given: Any) -> Any:
+            try:
+                return function(*args, **given)
+            except SuperarmError as error:
+                raise ToolError(str(error)) from None
+
+        server.tool()(run)
+
+    @tool
+    def problems() -> list[str]:
+        """List the names of all problems."""
+        return service.problems()
+
+    @tool
+    def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> dict[str, Any]:
+        """Choose the arms to use next, out of the eligible ones (all by default).
+
+        The unit says for whom, if that is known. Returns the arms in the order of picking, and the decision's id, which
+        tell needs.
+        """
+        made = service.problem(problem).ask(eligible, unit=unit)
+        return {"decision": made.id, "arms": list(made.arms)}
+
+    @tool
+    def tell(
+        problem: str, decision: str, outcomes: dict[str, float], item: str | None = None, amend: bool = False
+    ) -> dict[str, Any]:
+        """Report what arms of a decision did, each a number from 0 to 1; arms that are left out can be told later.
+
+        The item says what it was about, where a problem has several. Reporting the same again changes nothing; another
+        number than before is refused, unless amend is true.
+        """
+        agent = service.problem(problem)
+        names = agent.items
+        rows = [[value if item in (None, name) else None for name in names] for value in outcomes.values()]
+        learnt = agent.tell(decision, rows, arms=list(outcomes), amend=amend, complete=False)
+        return {"learnt": learnt}
+
+    @tool
+    def explain(problem: str, decision: str) -> list[dict[str, Any]]:
+        """Explain why each arm of a decision was chosen: its estimated outcomes by item, and what it adds."""
+        agent = service.problem(problem)
+        names = agent.items
+        return [
+            {
+                "arm": arm.name,
+                "estimates": dict(zip(names, arm.estimate.tolist(), strict=False)),
+                "adds": arm.estimated_gain,
+                "adds_at_best": arm.gain,
+            }
+            for arm in agent.explain(decision).arms
+        ]
+
+    return server
+
+
+@click.command()
+@click.option("--url", envvar="SUPERARM_URL", default="http://127.0.0.1:8000", show_default=True, show_envvar=True)
+@click.option("--key", envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read, decide and feedback.")
+def mcp(url: str, key: str | None) -> None:
+    """Offer the problems of a running service to an MCP client, such as a desktop assistant: ask, tell, explain.
+
+    The client starts this command and speaks to it over stdin and stdout.
+    """
+    from superarm.service.client import connect
+
+    build_server(connect(url, key)).run()
