@@ -118,7 +118,7 @@ def test_the_supported_versions_are_the_tested_ones():
 def test_the_extras_of_the_service_install_all_that_it_imports():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    listed = project["dependencies"] + extras["service"] + extras["postgres"]
+    listed = project["dependencies"] + extras["service"] + extras["postgres"] + extras["mcp"]
     known = {re.match(r"[\w-]+", line)[0].split("-")[0] for line in listed}
     known |= sys.stdlib_module_names | {"superarm"}
     found = set()
