@@ -53,7 +53,7 @@ def main():
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "data")
     sets = find_sets(directory)
     if not sets:
-        print(f"No data set is in {directory}; see docs/data.md.")
+        print(f"No data set is in {directory}; see docs/guides/offline.md.")
     for name, (generator, files) in sets.items():
         print(f"\n{name}: regret in {HORIZON} rounds, in percent of the best batches' worth (95 % interval)")
         for model, (made, policies) in MODELS.items():

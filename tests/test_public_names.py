@@ -112,7 +112,8 @@ def _sections():
     for section in COMPONENTS.read_text().split("\n## ")[1:]:
         rows = re.findall(r"^\| `([^|]*) \|", section, re.MULTILINE)
         names = sorted({name for row in rows for name in re.findall(r"\b([A-Z]\w+)(?=\()", row)})
-        yield pytest.param(re.match(r"\w+", section)[0].lower(), names, id=section.split("\n")[0])
+        title = section.split("\n")[0]
+        yield pytest.param("actions" if title == "Action sets" else title.lower(), names, id=title)
 
 
 @pytest.mark.parametrize(("package", "names"), list(_sections()))
@@ -121,15 +122,25 @@ def test_documented_components_are_where_the_page_says(package, names):
     assert [name for name in names if not hasattr(getattr(sa, package), name)] == []
 
 
-@pytest.mark.parametrize("package", ["rewards", "indices", "oracles", "policies"])
+BASES = {
+    "rewards": sa.Reward,
+    "actions": sa.Actions,
+    "indices": sa.Index,
+    "oracles": sa.Oracle,
+    "environments": sa.Environment,
+}
+
+
+@pytest.mark.parametrize("package", [*BASES, "policies"])
 def test_every_component_is_on_the_page(package):
-    """Rewards, indices, oracles, and the policies by name."""
+    """All classes of a kind, and the policies by name."""
     page, module = COMPONENTS.read_text(), getattr(sa, package)
-    base = {"rewards": sa.Reward, "indices": sa.Index, "oracles": sa.Oracle, "policies": None}[package]
-    if base is None:
+    if package == "policies":
         names = sa.policies.catalog.__all__
     else:
-        found = [(name, value) for name, value in vars(module).items() if isinstance(value, type)]
-        names = [name for name, value in found if issubclass(value, base) and value is not base and name[0] != "_"]
+        base = BASES[package]
+        found = [(name, getattr(module, name)) for name in dir(module) if name[0] != "_"]
+        found = [(name, value) for name, value in found if isinstance(value, type) and value is not base]
+        names = [name for name, value in found if issubclass(value, base)]
     assert names
     assert [name for name in names if not re.search(rf"`{name}\(|\b{name}\(", page)] == []

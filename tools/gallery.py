@@ -8,6 +8,7 @@ what was run, and a digest of the numbers.
 """
 
 import json
+import re
 import sys
 import tempfile
 from dataclasses import dataclass, replace
@@ -15,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from superarm.experiments import Experiment, Study
-from superarm.experiments.report.figures import plot_curves, plot_sweeps
+from superarm.experiments.report.figures import inline_svg, plot_curves, plot_sweeps
 from superarm.experiments.spec.experiment import list_shipped, load_shipped
 
 PLACE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "gallery"
 RECORD = PLACE / "pictures.json"
-DPI = 90
-"""Dots per inch of a picture: as wide as a column of the site, and a small file."""
+SCALE = 1.35
+"""Pixels per point: as wide as a column of the site."""
+LIGHT = ("#39424e", "#0072b2", "#d55e00", "#009e73", "#c0619a", "#3a9bd4", "#d08f00", "#555555", "#882255")
+DARK = ("#d5dbe3", "#4aa8e8", "#ff8a3d", "#2fc79c", "#e59ac4", "#8fd0f5", "#f5b83d", "#b4bcc8", "#f0e442")
+"""The colours of text and lines on a light and on a dark page, as in the reports."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ SIZES = {
     "context-constants": Size(2_000, 4),
     "items": Size(30_000, 6, ("independent", "comonotone"), axis="n_items"),
     "paper": Size(20_000, 4, ("batches", "batches-dependent"), axis="k"),
-    "quickstart": Size(10_000, 4, ("rare-hits",), axis="k"),
+    "quickstart": Size(10_000, 10, ("rare-hits",), axis="k"),
     "recommendation": Size(5_000, 6),
     "seeding": Size(5_000, 4, axis="k"),
     "sensors": Size(5_000, 6, axis="weather"),
@@ -84,6 +88,22 @@ def draw_study(study: Study, axis: str) -> Any:
     return plot_curves(study, study.started_instances[:2])
 
 
+def write_svg(figure: Any, path: Path, description: str) -> None:
+    """Write a figure of matplotlib as an SVG file that follows the colour scheme of its reader."""
+    text = inline_svg(figure, path.stem, description)
+    left, top, width, height = map(float, re.search(r'viewBox="([^"]*)"', text)[1].split())  # type: ignore[index]
+    size = f'width="{width * SCALE:.0f}" height="{height * SCALE:.0f}" viewBox="{left:g} {top:g} {width:g} {height:g}"'
+    text = re.sub(r'class="figure" viewBox="[^"]*"', size, text, count=1)
+    light, dark = map(_colours, (LIGHT, DARK))
+    style = f"<style>:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    path.write_text(text.replace("<defs>", f"{style}<defs>", 1) + "\n", encoding="utf-8")
+
+
+def _colours(colours: tuple[str, ...]) -> str:
+    ink, *lines = colours
+    return f"color:{ink};" + "".join(f"--c{n}:{colour};" for n, colour in enumerate(lines))
+
+
 def read_record() -> dict[str, Any]:
     """What was drawn, by experiment."""
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
@@ -94,7 +114,8 @@ def draw(name: str) -> dict[str, Any]:
     experiment = reduce_experiment(name)
     with tempfile.TemporaryDirectory() as directory:
         study = experiment.run(directory, progress=False)
-        draw_study(study, SIZES[name].axis).savefig(PLACE / f"{name}.png", dpi=DPI, facecolor="white")
+        title = f"Regret of each policy: {load_shipped(name).title}"
+        write_svg(draw_study(study, SIZES[name].axis), PLACE / f"{name}.svg", title)
         numbers = study.digest
     return {
         "horizon": experiment.horizon,
@@ -112,14 +133,14 @@ def main(names: list[str]) -> None:
     outdated = [name for name in list_shipped() if not is_current(name, record)]
     for name in names or outdated:
         record[name] = draw(name)
-        print(f"gallery: {name}.png", flush=True)
+        print(f"gallery: {name}.svg", flush=True)
         RECORD.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def is_current(name: str, record: dict[str, Any]) -> bool:
     """Whether the picture is there and shows the experiment as it is shipped, at the size of ``SIZES``."""
     known = record.get(name, {}).get("experiment") == reduce_experiment(name).digest
-    return known and (PLACE / f"{name}.png").exists()
+    return known and (PLACE / f"{name}.svg").exists()
 
 
 if __name__ == "__main__":

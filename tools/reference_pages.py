@@ -19,40 +19,47 @@ DOCS = Path(__file__).parents[1] / "docs"
 SPECS = Path(__file__).parents[1] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
 RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
-OTHERS = (
-    ("../overview.png", "Earnings beside a shop's own list", "python tools/overview.py", "../earnings.md"),
-    ("../theory/headline.png", "Regret against the batch size", "superarm run paper", "../theory/bc-ucb.md"),
-)  # fmt: skip
-"""Pictures of other pages: file, title, command and page."""
+GROUPS = {
+    "Start here": ("quickstart",),
+    "Papers": ("paper", "cascades"),
+    "Applications": ("recommendation", "ads", "channels", "sensors", "seeding"),
+    "Dependent items": (
+        *("items", "champions", "champions-close", "champions-long", "champions-million", "champions-single"),
+        *("champions-unequal", "champions-wide"),
+    ),
+    "Features and changing rates": ("context", "context-constants", "context-batch", "changing"),
+}
+"""The shipped experiments, in the order of the gallery."""
 HEAD = "| option | meaning |\n|---|---|"
 """The first lines of a table of options."""
 
 
 def write_gallery() -> str:
-    """One section per shipped experiment: title, command, size, what it shows, and its picture; then other pictures."""
-    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    """One section per shipped experiment: what it asks, its picture, and the command that runs it."""
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    missing = {file.stem for file in SPECS.glob("*.toml")} ^ {name for names in GROUPS.values() for name in names}
+    if missing:
+        raise ValueError(f"GROUPS and the shipped experiments differ in {sorted(missing)}")
     parts = []
-    for file in sorted(SPECS.glob("*.toml")):
-        experiment = tomllib.loads(file.read_text(encoding="utf-8"))
-        name, title = experiment["name"], experiment["title"]
-        parts += [f"## {title}\n", f"```console\n$ superarm run {name}\n```\n", experiment["text"].strip() + "\n"]
-        if name in record:
-            alt = f"Regret of each policy: {title}"
-            parts += [f"![{alt}](gallery/{name}.png)\n", _describe_size(experiment, record[name])]
-    parts.append("## Pictures of other pages\n")
-    for picture, title, command, page in OTHERS:
-        parts += [f"### {title}\n", f"![{title}]({picture})\n", f"*Made by `{command}`; explained [here]({page}).*\n"]
+    for group, names in GROUPS.items():
+        parts.append(f"## {group}\n")
+        for name in names:
+            experiment = tomllib.loads((SPECS / f"{name}.toml").read_text(encoding="utf-8"))
+            title, text = experiment["title"], experiment["text"].strip().partition("\n\n")[0]
+            picture = f"![Regret of each policy: {title}](gallery/{name}.svg)\n"
+            parts += [f"### {title}\n", text + "\n", picture, _describe_size(experiment, record[name])]
     return "\n".join(parts)
 
 
 def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
-    """How much of the experiment its picture shows, and the command that drew it."""
-    complete = f"{experiment['horizon']:,} rounds and {experiment['replications']} runs"
-    small = f"{shown['horizon']:,} rounds and {shown['replications']} runs"
-    left = [name for name in experiment["instances"] if name not in shown["instances"]]
-    instances = f" of {', '.join(f'`{name}`' for name in shown['instances'])}" if left else ""
-    size = "the complete size" if small == complete and not left else f"{small}{instances}; complete: {complete}"
-    return f"*Drawn by `python -m tools.gallery {experiment['name']}`: {size}.*\n"
+    """The command that runs the experiment, how much it runs, and how much of that the picture shows."""
+    fields = {"horizon": "rounds", "replications": "runs"}
+    said = [f"{shown[key]:,} {unit}" for key, unit in fields.items() if shown[key] != experiment[key]]
+    if set(shown["instances"]) != set(experiment["instances"]):
+        said.append(f"only {', '.join(shown['instances'])}")
+    complete = " and ".join(f"{experiment[key]:,} {unit}" for key, unit in fields.items())
+    smaller = f" The picture is smaller: {', '.join(said)}." if said else ""
+    return f"*`superarm run {experiment['name']}`: {complete}.{smaller}*\n"
 
 
 def write_commands() -> str:

@@ -1,9 +1,9 @@
-"""The gallery shows every shipped experiment as it is shipped; ``make docs-test`` runs these checks."""
+"""The gallery shows experiments as they are shipped; drawings are up to date. ``make docs-test`` runs these checks."""
 
 import pytest
 
 from superarm.experiments.spec.experiment import list_shipped, load_shipped
-from tools import gallery
+from tools import drawings, gallery
 
 RECORD = gallery.read_record()
 
@@ -16,8 +16,10 @@ def test_every_shipped_experiment_has_a_size_and_a_record():
 def test_the_picture_is_of_the_experiment_as_it_is_shipped(name):
     """make gallery draws pictures anew whose experiments have changed."""
     assert gallery.is_current(name, RECORD)
-    assert (gallery.PLACE / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert (gallery.PLACE / f"{name}.png").stat().st_size < 120_000
+    picture = (gallery.PLACE / f"{name}.svg").read_text(encoding="utf-8")
+    assert picture.startswith("<svg ")
+    assert "prefers-color-scheme:dark" in picture
+    assert len(picture) < 150_000
 
 
 @pytest.mark.parametrize("name", list_shipped())
@@ -32,3 +34,9 @@ def test_another_size_makes_a_picture_outdated(monkeypatch):
     monkeypatch.setitem(gallery.SIZES, "items", gallery.Size(7, 2))
     assert not gallery.is_current("items", RECORD)
     assert not gallery.is_current("ads", {})
+
+
+@pytest.mark.parametrize("name", drawings.DRAWINGS)
+def test_a_drawing_is_what_its_program_draws(name):
+    """python -m tools.drawings"""
+    assert (drawings.PLACE / f"{name}.svg").read_text(encoding="utf-8") == drawings.draw(name)

@@ -19,7 +19,7 @@ ROWS = [
     {"policy": "x_1", "regret": -0.5, "p_holm": None},
 ]
 TABLE = Table(ROWS, "A_caption")
-PAGE = Path(__file__).parents[2] / "docs" / "paper-figures.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
 
 
 def test_csv_keeps_numbers_whole():

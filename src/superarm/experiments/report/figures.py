@@ -435,7 +435,7 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
     text = re.sub(r' id="(policy-\d+)"', r' class="\1"', text)  # several panels show the same policy
     used = set(re.findall(r"[#]([\w.-]+)", text))  # ids must be unique on a page with many figures
     text = re.sub(r' id="([\w.-]+)"', lambda found: found[0] if found[1] in used else "", text)
-    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)  # two decimals suffice, and halve the size
+    text = re.sub(r"(\d+\.\d{2})\d+(?=[^<>]*>)", r"\1", text)  # of coordinates, not of labels; it halves the size
     return re.sub(r">\s+<", "><", text)
 
 
