@@ -8,7 +8,7 @@ import superarm as sa
 from superarm.core.describe import describe
 from superarm.experiments import Experiment, Study, Threads, run, store
 from superarm.experiments.execution.cells import list_cells
-from superarm.experiments.report.figures import plot_sweeps
+from superarm.experiments.report.figures import inline_svg, new_panels, plot_sweeps
 from superarm.simulation import Target
 
 _VOID = {"meta", "br", "img", "path", "use", "rect", "line", "image", "link", "hr", "input"}
@@ -104,6 +104,14 @@ def test_figures_take_the_colours_of_the_page(built):
     assert "#39424e" not in text
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
+
+
+def test_a_figure_in_a_page_rounds_coordinates_and_not_labels():
+    figure, (axes,) = new_panels(1)
+    axes.set_title("rho = 0.005")
+    svg = inline_svg(figure, "rounded", "A panel")
+    assert ">rho = 0.005<" in svg
+    assert re.findall(r"\d\.\d{3}", svg.replace("0.005", "")) == []
 
 
 def test_the_same_study_gives_the_same_page(study, built):
