@@ -22,7 +22,7 @@ def upper(mean, x):
     return kl_upper(np.array([[mean]]), np.array([[x]])).item()
 
 
-# --- amortisation.md: what the pulls of one arm can cost ---
+# --- bc-ucb.md: what the pulls of one arm can cost ---
 
 
 def lemma(c1, c2, d, top, k, lam):
