@@ -7,6 +7,8 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+_FUNCTION = r"(?:log|exp|ln|kl|arcsin|arccos|sinh|sin|cosh|cos|tan|max|min)(?![A-Za-z])"
+"""Functions whose names are set apart from their neighbours."""
 _REPLACED = (
     (r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}"),
     (r"\\(?:big|Big|bigg)(?![a-z])", ""),
@@ -14,7 +16,8 @@ _REPLACED = (
     (r"\\le(?![a-z])", r"\\leq"),
     (r"\\ge(?![a-z])", r"\\geq"),
     (r"\\lVert|\\rVert", r"\\|"),
-    (r"(\\(?:log|exp|ln|kl|arcsin|sin|cos|max|min))(?=\s*[A-Za-z\\])(?!\s*\\(?:left|bigl|Bigl|\{|[,;_^]))", r"\1\\,"),
+    (rf"(\\{_FUNCTION})(?=\s*[A-Za-z0-9\\])(?!\s*\\(?:left|bigl|Bigl|\{{|[,;_^]))", r"\1\\,"),
+    (rf"(?<!\\sqrt)(?:(?<=[A-Za-z0-9}})])|(?<=\^\+))\s*(\\{_FUNCTION})", r"\\,\1"),
 )
 _OPENING, _CLOSING = r"\\(?:bigl|Bigl|biggl)(?![a-z])", r"\\(?:bigr|Bigr|biggr)(?![a-z])"
 _NUMBER = re.compile(r"\s*\\tag\{(\w+)\}")
