@@ -122,7 +122,6 @@ def decisions(n: Scale) -> Requests:
     yield get("console: a decision", "/?problem=large&decision=l1")
     for table in ("arms", "rewards", "decisions"):
         yield get(f"export {table}.csv of 10,000 x 100", f"/export/{table}.csv?problem=large")
-    yield get("search: 1,000 decisions", f"/v1/problems/large/decisions?limit={n(1_000)}")
     yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
     yield LargeRequest("delete 10,000 x 100", "DELETE", "/v1/problems/large")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from superarm.service.storage.base import DecisionSpan, KeyRow, LogLine, Position, ReadEntry, Store, decode_line
+from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, Store, decode_line
 
 
 class MemoryStore(Store):
@@ -34,14 +34,6 @@ class MemoryStore(Store):
     def stream(self, tenant: str, kind: str, stream: str) -> list:
         entries = [decode_line(line) for line in list(self.lines)]
         return [one for one in entries if (one.tenant, one.kind, one.stream) == (tenant, kind, stream)]
-
-    def find_decisions(self, span: DecisionSpan) -> Iterator:
-        entries = [decode_line(line) for line in list(self.lines)]
-        first = [one.event for one in entries if one.kind == "decision" and one.step == 0 and one.tenant == span.tenant]
-        inside = [one for one in first if one.problem == span.problem and span.since <= one.at]
-        places = sorted([(one.at, one.id) for one in inside if (one.at, one.id) < span.before], reverse=True)
-        for _, id in places[: span.limit]:
-            yield from self.stream(span.tenant, "decision", id)
 
     def snapshots(self) -> Iterator:
         yield from reversed(self.saved)

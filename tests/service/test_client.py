@@ -57,7 +57,6 @@ def test_names_may_be_paths(served, id):
     assert agent.tell(decision, np.ones((2, 1))) is True
     assert (agent.decision(id).id, agent.decision(id).state) == (id, "complete")
     assert [arm.name for arm in agent.explain(id).arms] == list(decision.arms)
-    assert id in [one["id"] for one in agent.find_decisions(arm=arms[0], unit="visitor/1")["decisions"]]
     assert agent.erase("visitor/1") == 1
     service.close()
 

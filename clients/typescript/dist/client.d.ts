@@ -11,15 +11,6 @@ export interface ClientOptions {
     /** Another `fetch`, for tests and instrumentation. */
     fetch?: typeof fetch;
 }
-/** Which decisions are wanted: times as ISO texts such as `2026-10-31T12:00:00Z`, the others as the service names them. */
-export interface DecisionFilter {
-    since?: string;
-    until?: string;
-    arm?: string;
-    unit?: string;
-    state?: string;
-    group?: string;
-}
 export interface CallOptions {
     signal?: AbortSignal;
 }
@@ -53,8 +44,6 @@ export declare class SuperarmClient {
     decideMany(name: string, asks: AskBody[], options?: CallOptions): Promise<(DecisionReply | ErrorReply)[]>;
     /** A decision as it is now. */
     decision(name: string, id: string, options?: CallOptions): Promise<DecisionReply>;
-    /** Decisions by time, arm, unit, state and group, newest first, read a page at a time. */
-    findDecisions(name: string, filter?: DecisionFilter, options?: CallOptions): AsyncGenerator<DecisionReply, void, undefined>;
     /** Report that a deferred decision was shown, and with which arms if others than its own. */
     activate(name: string, id: string, shown?: string[], options?: CallOptions): Promise<AppliedReply>;
     /** Send feedback: what the arms of a decision did. */

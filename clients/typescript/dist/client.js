@@ -84,18 +84,6 @@ export class SuperarmClient {
     decision(name, id, options) {
         return this.#json("GET", decisionPath(name, id), undefined, options);
     }
-    /** Decisions by time, arm, unit, state and group, newest first, read a page at a time. */
-    async *findDecisions(name, filter = {}, options) {
-        const query = new URLSearchParams({ ...filter });
-        for (;;) {
-            const path = `${problemPath(name)}/decisions?${query}`;
-            const page = await this.#json("GET", path, undefined, options);
-            yield* page.decisions;
-            if (page.cursor === null)
-                return;
-            query.set("cursor", page.cursor);
-        }
-    }
     /** Report that a deferred decision was shown, and with which arms if others than its own. */
     activate(name, id, shown, options) {
         const body = shown === undefined ? {} : { shown };

@@ -140,13 +140,6 @@ export interface ContextSpec {
     /** A categorical feature whose value is the item that a decision is about, if it names no `items`. */
     items_from?: string | null;
 }
-/** Decisions, newest first. A page may be short, or empty, before the last. */
-export interface DecisionPageReply {
-    /** The decisions. */
-    decisions: DecisionReply[];
-    /** Where the next page begins; null after the last. */
-    cursor: string | null;
-}
 /** A decision. */
 export interface DecisionReply {
     /** Its id. */
@@ -183,12 +176,6 @@ export interface DecisionReply {
     context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
     /** The number of the segment of its context. */
     segment?: number | null;
-    /** In a list: when it was made, in milliseconds since 1970. */
-    at?: number | null;
-    /** In a list: one row per arm, one value per item; null where nothing is known. */
-    values?: ((number | null)[] | null)[] | null;
-    /** In a list: a digest of whom it was for. */
-    unit?: string;
 }
 /** Several decisions, in the order of the requests; an error takes the place of a decision that was refused. */
 export interface DecisionsReply {
@@ -869,24 +856,6 @@ export interface Operations {
         };
         reply: DecisionReply;
     };
-    get_decisions: {
-        given: {
-            path: {
-                name: string;
-            };
-            query: {
-                since?: string;
-                until?: string;
-                arm?: string;
-                unit?: string;
-                state?: "complete" | "deferred" | "expired" | "open" | "unshown";
-                group?: "control" | "policy";
-                cursor?: string;
-                limit?: number;
-            };
-        };
-        reply: DecisionPageReply;
-    };
     post_decisions: {
         given: {
             path: {
@@ -1025,7 +994,6 @@ export declare const OPERATIONS: {
     readonly restore_version: readonly ["POST", "/v1/problems/{name}/versions/{version}/restore"];
     readonly get_lift: readonly ["GET", "/v1/problems/{name}/lift"];
     readonly post_decision: readonly ["POST", "/v1/problems/{name}/decisions"];
-    readonly get_decisions: readonly ["GET", "/v1/problems/{name}/decisions"];
     readonly post_decisions: readonly ["POST", "/v1/problems/{name}/decisions/bulk"];
     readonly get_decision: readonly ["GET", "/v1/decisions/{id}"];
     readonly erase_decision: readonly ["DELETE", "/v1/decisions/{id}"];

@@ -16,7 +16,6 @@ export const OPERATIONS = {
     restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],
     get_lift: ["GET", "/v1/problems/{name}/lift"],
     post_decision: ["POST", "/v1/problems/{name}/decisions"],
-    get_decisions: ["GET", "/v1/problems/{name}/decisions"],
     post_decisions: ["POST", "/v1/problems/{name}/decisions/bulk"],
     get_decision: ["GET", "/v1/decisions/{id}"],
     erase_decision: ["DELETE", "/v1/decisions/{id}"],

@@ -6,7 +6,6 @@ import type {
   ArmsReply,
   AskBody,
   BulkLine,
-  DecisionPageReply,
   DecisionReply,
   ErrorReply,
   Operations,
@@ -28,16 +27,6 @@ export interface ClientOptions {
   retries?: number;
   /** Another `fetch`, for tests and instrumentation. */
   fetch?: typeof fetch;
-}
-
-/** Which decisions are wanted: times as ISO texts such as `2026-10-31T12:00:00Z`, the others as the service names them. */
-export interface DecisionFilter {
-  since?: string;
-  until?: string;
-  arm?: string;
-  unit?: string;
-  state?: string;
-  group?: string;
 }
 
 interface Given {
@@ -146,22 +135,6 @@ export class SuperarmClient {
   /** A decision as it is now. */
   decision(name: string, id: string, options?: CallOptions): Promise<DecisionReply> {
     return this.#json("GET", decisionPath(name, id), undefined, options);
-  }
-
-  /** Decisions by time, arm, unit, state and group, newest first, read a page at a time. */
-  async *findDecisions(
-    name: string,
-    filter: DecisionFilter = {},
-    options?: CallOptions,
-  ): AsyncGenerator<DecisionReply, void, undefined> {
-    const query = new URLSearchParams({ ...filter });
-    for (;;) {
-      const path = `${problemPath(name)}/decisions?${query}`;
-      const page = await this.#json<DecisionPageReply>("GET", path, undefined, options);
-      yield* page.decisions;
-      if (page.cursor === null) return;
-      query.set("cursor", page.cursor);
-    }
   }
 
   /** Report that a deferred decision was shown, and with which arms if others than its own. */

@@ -154,14 +154,6 @@ export interface ContextSpec {
   items_from?: string | null;
 }
 
-/** Decisions, newest first. A page may be short, or empty, before the last. */
-export interface DecisionPageReply {
-  /** The decisions. */
-  decisions: DecisionReply[];
-  /** Where the next page begins; null after the last. */
-  cursor: string | null;
-}
-
 /** A decision. */
 export interface DecisionReply {
   /** Its id. */
@@ -198,12 +190,6 @@ export interface DecisionReply {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** The number of the segment of its context. */
   segment?: number | null;
-  /** In a list: when it was made, in milliseconds since 1970. */
-  at?: number | null;
-  /** In a list: one row per arm, one value per item; null where nothing is known. */
-  values?: ((number | null)[] | null)[] | null;
-  /** In a list: a digest of whom it was for. */
-  unit?: string;
 }
 
 /** Several decisions, in the order of the requests; an error takes the place of a decision that was refused. */
@@ -827,7 +813,6 @@ export interface Operations {
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
   get_lift: { given: { path: { name: string }; query: { delta?: number; item?: string } }; reply: LiftReply };
   post_decision: { given: { path: { name: string }; body: AskBody }; reply: DecisionReply };
-  get_decisions: { given: { path: { name: string }; query: { since?: string; until?: string; arm?: string; unit?: string; state?: "complete" | "deferred" | "expired" | "open" | "unshown"; group?: "control" | "policy"; cursor?: string; limit?: number } }; reply: DecisionPageReply };
   post_decisions: { given: { path: { name: string }; body: AskManyBody }; reply: DecisionsReply };
   get_decision: { given: { path: { id: string } }; reply: DecisionReply };
   erase_decision: { given: { path: { id: string } }; reply: ErasedReply };
@@ -861,7 +846,6 @@ export const OPERATIONS = {
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],
   get_lift: ["GET", "/v1/problems/{name}/lift"],
   post_decision: ["POST", "/v1/problems/{name}/decisions"],
-  get_decisions: ["GET", "/v1/problems/{name}/decisions"],
   post_decisions: ["POST", "/v1/problems/{name}/decisions/bulk"],
   get_decision: ["GET", "/v1/decisions/{id}"],
   erase_decision: ["DELETE", "/v1/decisions/{id}"],

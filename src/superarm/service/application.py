@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,12 +17,11 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.endpoint import Endpoint, authenticate, client_of, error_reply, json_reply
+from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate, client_of, error_reply, json_reply
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.replies import refusal
-from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
 from superarm.service.storage.base import Store
 
@@ -44,7 +44,8 @@ class ServiceApp:
         if scope["type"] != "http":
             await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
             return
-        path, root = scope["path"], self._root
+        encoded = scope["raw_path"].replace(b"%2F", ENCODED_SLASH).replace(b"%2f", ENCODED_SLASH)
+        path, root = unquote(encoded.decode("latin-1")), self._root
         if root and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :]  # this proxy forwards the whole path
         if (refused := check_head(scope)) is not None:
@@ -99,10 +100,7 @@ def application(
         prepare(store)
         service.keyring.read()
 
-    longest_first = sorted(OPERATIONS, key=lambda op: -len(op.path))  # an id may hold slashes
-    operations = [
-        Route(op.path.replace("{id}", "{id:path}"), Endpoint(service, op), methods=[op.method]) for op in longest_first
-    ]
+    operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     described = document(OPERATIONS)
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)
@@ -170,8 +168,6 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     try:
         await starting
         async with asyncio.TaskGroup() as tasks:
-            if service.limits.retain_days is not None:
-                tasks.create_task(compact_regularly(coordinator, service.limits.retain_days))
             for work in (
                 expire(coordinator),
                 coordinator.watch(),

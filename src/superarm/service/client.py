@@ -3,7 +3,7 @@
 import itertools
 import math
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.labels import Labels, align, is_frame
-from superarm.service.transport import ServiceError, Transport, encode_query
+from superarm.service.transport import ServiceError, Transport
 
 
 @dataclass(frozen=True)
@@ -137,25 +137,6 @@ class RemoteAgent:
     def decision(self, id: str) -> RemoteDecision:
         """A decision as it is now, by its id."""
         return read_decision(self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
-
-    def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
-        """A page of decisions, newest first: ``decisions``, and the ``cursor`` of the next page, or None.
-
-        ``wanted``: ``since`` and ``until`` (a ``datetime``, ISO 8601 text, or milliseconds since 1970), ``arm``,
-        ``unit``, ``state`` (open, deferred, complete, expired, unshown) and ``group`` (policy, control).
-        """
-        query = {"limit": limit, "cursor": cursor, **wanted}
-        return dict(self._call("GET", f"{self._path}/decisions?{encode_query(query)}"))
-
-    def decisions(self, **wanted: Any) -> Iterator[dict[str, Any]]:
-        """All decisions that are ``wanted``, as ``find_decisions`` takes it, newest first; page after page is read."""
-        cursor: str | None = None
-        while True:
-            page = self.find_decisions(cursor, 1_000, **wanted)
-            yield from page["decisions"]
-            cursor = page["cursor"]
-            if cursor is None:
-                return
 
     def erase(self, unit: str) -> int:
         """Erase all decisions that were asked for with this ``unit``, which needs the scope admin: how many."""

@@ -46,12 +46,6 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
         The context as it was given, unless only its encoded form is stored.
     segment
         The number of the segment of its context.
-    at
-        In a list: when it was made, in milliseconds since 1970.
-    values
-        In a list: one row per arm, one value per item; null where nothing is known.
-    unit
-        In a list: a digest of whom it was for.
     """
 
     id: str
@@ -71,9 +65,6 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     fallback: bool = False
     context: GivenFeatures | None = None
     segment: int | None = None
-    at: int | None = None
-    values: list[list[float | None] | None] | None = None
-    unit: str = ""
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -349,21 +340,6 @@ class VersionsReply(Struct, frozen=True):
     """
 
     versions: list[Settings]
-
-
-class DecisionPageReply(Struct, frozen=True):
-    """Decisions, newest first. A page may be short, or empty, before the last.
-
-    Parameters
-    ----------
-    decisions
-        The decisions.
-    cursor
-        Where the next page begins; null after the last.
-    """
-
-    decisions: list[DecisionReply]
-    cursor: str | None
 
 
 class DeletedReply(Struct, frozen=True):

@@ -362,36 +362,3 @@ class ExplanationQuery(Query, frozen=True):
     """
 
     most: Annotated[int, Meta(ge=0, le=100)] = 5
-
-
-class SearchQuery(Query, frozen=True):
-    """Which decisions are wanted.
-
-    Parameters
-    ----------
-    since
-        The first time, such as 2026-10-31 or 2026-10-31T12:00:00Z, or in milliseconds since 1970.
-    until
-        The time before which it ends, written like `since`.
-    arm
-        The name of an arm.
-    unit
-        Whom decisions were for, by the name with which they were asked for.
-    state
-        The state of decisions.
-    group
-        The group of decisions that are compared.
-    cursor
-        Where the page begins: the cursor of the page before.
-    limit
-        How many entries a page has at most.
-    """
-
-    since: str | None = None
-    until: str | None = None
-    arm: str | None = None
-    unit: str | None = None
-    state: Literal["open", "deferred", "complete", "expired", "unshown"] | None = None
-    group: Literal["policy", "control"] | None = None
-    cursor: str | None = None
-    limit: PageSize = 100

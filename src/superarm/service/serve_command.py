@@ -51,11 +51,6 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("max-connections", "Connections at the same time; further ones are answered with 503.", _whole(1, 10_000)),
     ("snapshot-every", "Events between two snapshots; fewer make a start after a crash quicker.", _whole(1, 50_000)),
     (
-        "retain-days",
-        "Remove decisions from the log, every hour, that ended and did not change for so long. SQLite only.",
-        {"type": click.FloatRange(min=0.0), "metavar": "DAYS"},
-    ),
-    (
         "import",
         "A module (for experiments also a .py file) with components of your own; may be given several times.",
         {**_MANY, "metavar": "MODULE"},
@@ -126,8 +121,6 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     listening = {name: given.pop(name) for name in LISTENING} | {"limit_concurrency": given.pop("max_connections")}
     given["root_path"] = check_root_path(given["root_path"])
     limits = ServiceLimits(compiled=not demo, **given)  # a demo need not wait until kernels are compiled
-    if limits.retain_days is not None and "://" in db:
-        raise click.UsageError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
     with contextlib.ExitStack() as stack:
         if demo:
             db = stack.enter_context(_demo(context, db, listening["port"]))

@@ -6,9 +6,8 @@ import socket
 import ssl
 import threading
 import time
-from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -89,17 +88,6 @@ class Transport:
         """Close the connections that are idle."""
         while self._idle:
             self._idle.pop().close()
-
-
-def encode_query(values: dict[str, Any]) -> str:
-    """The query of a URL; what is None is left out.
-
-    >>> from datetime import UTC
-    >>> encode_query({"arm": "a&b", "cursor": None, "since": datetime(2026, 1, 2, tzinfo=UTC)})
-    'arm=a%26b&since=2026-01-02T00%3A00%3A00%2B00%3A00'
-    """
-    given = {name: value for name, value in values.items() if value is not None}
-    return urlencode({name: v.isoformat() if isinstance(v, datetime) else v for name, v in given.items()})
 
 
 def _error(status: int, answer: bytes) -> ServiceError:

@@ -27,6 +27,9 @@ LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 LARGE_BYTES = 65_536
 """A body of so many bytes is decoded in a thread."""
 
+ENCODED_SLASH = b"\x1f"
+"""What stands for ``%2F`` in a path: no name holds it, and it separates no segments."""
+
 Headers = dict[bytes, bytes]
 
 
@@ -57,7 +60,8 @@ class Endpoint:
         query = parse_query(
             dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
         )
-        path = scope["path_params"]
+        slash = ENCODED_SLASH.decode()
+        path = {name: value.replace(slash, "/") for name, value in scope["path_params"].items()}
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
         body: Any = await service.bodies.read(receive, headers)

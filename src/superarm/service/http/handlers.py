@@ -1,9 +1,7 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
 import asyncio
-import math
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -16,7 +14,6 @@ from superarm.service.domain import components
 from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import digest_unit
 from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal
@@ -28,8 +25,6 @@ from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import run_all
-from superarm.service.storage.base import DecisionSpan
-from superarm.service.storage.search import END_OF_TIME, DecisionFilter, decode_cursor, find_page
 
 Result = TypeVar("Result")
 
@@ -251,48 +246,11 @@ async def post_bulk(call: Call) -> Answer:
 _line, _encoder = msgspec.json.Decoder(schemas.BulkLine), msgspec.json.Encoder()
 
 
-async def get_decisions(call: Call) -> Answer:
-    """Decisions, newest first, by time, arm, unit, state and group; cursor goes on where the last page ended."""
-    state, query, span = await call.state(), call.query, _span(call)
-    arm, unit = _named(query.arm, "arm", state.arms), None if query.unit is None else digest_unit(state, query.unit)
-    wanted = DecisionFilter(state.born, arm, unit, query.state, query.group)
-
-    def find() -> replies.DecisionPageReply:
-        page = find_page(call.coordinator.store, span, wanted, query.limit)
-        return replies.DecisionPageReply([views.listed(record, state) for record in page.records], page.cursor)
-
-    return 200, await asyncio.to_thread(find)
-
-
 async def get_audit(call: Call) -> Answer:
     """Administrative changes, newest first; offset and limit select a page, problem one problem."""
     query, store = call.query, call.coordinator.store
     entries = await asyncio.to_thread(audit.read_audit, store, call.who.tenant, query.problem)
     return 200, replies.AuditReply(entries[query.offset : query.offset + query.limit], len(entries))
-
-
-def _span(call: Call) -> DecisionSpan:
-    before = (_time(call.query.until, "until", END_OF_TIME), "")
-    if call.query.cursor is not None:
-        cursor = decode_cursor(call.query.cursor)
-        if cursor is None:
-            raise invalid("cursor", "not one that was given out", "repeat the query without it")
-        before = min(before, cursor)
-    return DecisionSpan(*call.problem, _time(call.query.since, "since", 0), before, 0)
-
-
-def _time(text: str | None, name: str, default: int) -> int:
-    """A time of the query in milliseconds; a date or a time without an offset is meant as UTC."""
-    if text is None:
-        return default
-    if text.isascii() and text.isdigit() and len(text) < 16:
-        return int(text)
-    try:
-        given = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a URL is read as a space
-        return max(0, math.ceil(given.replace(tzinfo=given.tzinfo or UTC).timestamp() * 1000))
-    except (ValueError, OverflowError):
-        remedy = "give milliseconds since 1970, or a time such as 2026-10-31T12:00:00Z"
-        raise invalid(name, f"{text[:40]!r}", remedy) from None
 
 
 def _named(name: str | None, what: str, names: Names) -> int | None:

@@ -113,10 +113,6 @@ OPERATIONS = (
     Operation("POST", "/v1/feedback/bulk", "feedback", handlers.post_bulk, bytes, (), bytes, BULK),
     Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_bulk, bytes, (404,), bytes, BULK),
     Operation(
-        *("GET", f"{P}/decisions", "read", handlers.get_decisions, replies.DecisionPageReply, FEW),
-        query=schemas.SearchQuery,
-    ),
-    Operation(
         *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),
         {"unit": "visitor-1"},
     ),

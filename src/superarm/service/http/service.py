@@ -29,8 +29,6 @@ class ServiceLimits(NamedTuple):
         The number of events between two snapshots.
     root_path
         The path under which a proxy publishes the service; empty for none.
-    retain_days
-        How long decisions that ended stay in the log; None for as long as nobody compacts it.
     compiled
         Whether the kernels of problems are compiled before their first decision.
     """
@@ -41,7 +39,6 @@ class ServiceLimits(NamedTuple):
     queue: int = 10_000
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
-    retain_days: float | None = None
     compiled: bool = False
 
 

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from superarm.agent.outcomes import to_flat
 from superarm.agent.recommendation import recommend
@@ -47,12 +46,6 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.context is None else asked.context.given,
         None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
     )
-
-
-def listed(record: DecisionRecord, learner: ProblemState) -> DecisionReply:
-    """A decision in a list: with its time, its outcomes and whom it was for."""
-    values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
-    return replace(decision(record, learner), at=record.asked.at, values=values, unit=record.asked.unit)
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:

@@ -487,18 +487,14 @@ class Coordinator:
     async def save_snapshot(self) -> None:
         """Save a snapshot of all problems."""
         try:
-            saved = await self.take_snapshot()
+            async with self.lock_all():
+                self.unsaved = 0
+                saved = await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
             await self.writer.run(lambda: self.store.save(saved))
         except (StoreUnavailable, RequestError) as error:
             log.warning("a snapshot could not be written: %s", error)
         except Exception:
             log.exception("a snapshot could not be written")
-
-    async def take_snapshot(self) -> Any:
-        """A snapshot of all problems, at the position of the log that it holds."""
-        async with self.lock_all():
-            self.unsaved = 0
-            return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
 
 
 def _rehearse(created: Iterable[Created]) -> None:

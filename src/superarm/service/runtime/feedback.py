@@ -14,7 +14,7 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Erased, ErasureRequested, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
@@ -23,8 +23,7 @@ from superarm.service.replies import AppliedReply
 from superarm.service.runtime.ask import arm_numbers
 from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.schemas import ActivateBody, TellBody, UnitBody
-from superarm.service.storage.base import DecisionSpan, StoreUnavailable
-from superarm.service.storage.search import END_OF_TIME, DecisionFilter, read_decisions
+from superarm.service.storage.base import Store, StoreUnavailable
 
 log = logging.getLogger("superarm.feedback")
 
@@ -247,16 +246,23 @@ MAX_ERASED_AT_ONCE = 100
 async def erase_unit(coordinator: Coordinator, tenant: str, name: str, unit: str, by: str) -> int:
     """Erase all decisions of a problem that were made for a unit: how many there were."""
     learner = await coordinator.find(tenant, name)
-    wanted = DecisionFilter(learner.born, unit=digest_unit(learner, unit))
-    span = DecisionSpan(tenant, name, 0, (END_OF_TIME, ""), END_OF_TIME)
-    ids = await asyncio.to_thread(_find, coordinator, span, wanted)
+    store, shards = coordinator.store, coordinator.store.shards
+    log = store if shards is None else shards.problem_log((tenant, name))
+    ids = await asyncio.to_thread(_find, log, (tenant, name, learner.born, digest_unit(learner, unit)))
     await _erase(coordinator, tenant, name, ids, by, unit=True)
     return len(ids)
 
 
-def _find(coordinator: Coordinator, span: DecisionSpan, wanted: DecisionFilter) -> list[str]:
-    found = read_decisions(coordinator.store, span)
-    return [record.asked.id for record in found if wanted.accepts(record)]
+def _find(store: Store, wanted: tuple[str, str, int, str]) -> list[str]:
+    """The decisions of a tenant's problem that were made for a unit, without those that were erased."""
+    found = dict[str, None]()
+    for read in store.tail({}):
+        entry, event = read.entry, read.entry.event
+        if isinstance(event, Asked) and (entry.tenant, event.problem, event.born, event.unit) == wanted:
+            found[entry.stream] = None
+        elif isinstance(event, Erased):
+            found.pop(entry.stream, None)
+    return list(found)
 
 
 async def erase_decision(coordinator: Coordinator, tenant: str, id: str, by: str) -> str:

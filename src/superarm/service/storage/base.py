@@ -65,19 +65,6 @@ class SavedSnapshot(NamedTuple):
     body: bytes | bytearray
 
 
-class DecisionSpan(NamedTuple):
-    """Decisions of a problem from ``since`` on and before ``before``: a time in milliseconds, and an id to go on from.
-
-    The newest ``limit`` of them are meant.
-    """
-
-    tenant: str
-    problem: str
-    since: int
-    before: tuple[int, str]
-    limit: int
-
-
 class NumberedLine(NamedTuple):
     """An event as it is written, with its place: the name of its log, and its number there."""
 
@@ -95,7 +82,7 @@ class AddressRefused(StoreUnavailable):
 
 
 class Store:
-    """A database of the service. A subclass defines the nine methods that follow; the others have defaults.
+    """A database of the service. A subclass defines the eight methods that follow; the others have defaults.
 
     Only the writer thread calls ``commit``, ``save`` and ``probe``; all others may be called by any thread. Every
     method may raise ``StoreUnavailable``. ``superarm.testing.check_store`` tests a store.
@@ -114,10 +101,6 @@ class Store:
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         """All events of one problem or decision."""
-        raise NotImplementedError
-
-    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
-        """All events of decisions, newest decision first, by an index."""
         raise NotImplementedError
 
     def save(self, saved: SavedSnapshot) -> None:
@@ -197,10 +180,6 @@ class Store:
 
     def shrink(self) -> None:
         """Give back the space of what was removed; nobody else may use the log."""
-
-    def reader(self) -> "Store":
-        """The log by a connection of its own, for a thread that reads long beside requests; to be closed."""
-        raise self._cannot("be compacted while it is served")
 
     def drop_snapshots(self) -> None:
         """Delete all snapshots; nobody else may use the log."""

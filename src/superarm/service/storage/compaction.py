@@ -16,10 +16,6 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.base import LogLine, NumberedLine, Position, SavedSnapshot, Store
 from superarm.service.storage.postgres_tables import problem_of
 from superarm.service.storage.snapshot import (
-    compare_ledgers,
-    decode_snapshot,
-    fold_log,
-    open_snapshot,
     restore_ledger,
     take_snapshot,
     verify,
@@ -70,24 +66,8 @@ def choose_old(store: Store, ledger: Ledger, until: Position, before: int) -> Ol
     return old
 
 
-def plan_compaction(store: Store, base: SavedSnapshot, before: int) -> tuple[OldDecisions, Position]:
-    """Compare a snapshot of the state in use with the fold of the log, and choose the decisions that leave."""
-    snapshot = decode_snapshot(base)
-    assert snapshot is not None
-    past, _ = fold_log(store, snapshot.position)
-    if faults := compare_ledgers(past, open_snapshot(store, snapshot), "the state in use"):
-        raise SuperarmError(f"the log is not compacted: {faults[0]}; see superarm verify")
-    return choose_old(store, past, snapshot.position, before), snapshot.position
-
-
-def changed_since(store: Store, position: Position) -> set[Key]:
-    """The decisions with events after a position."""
-    entries = (read.entry for read in store.tail(position))
-    return {(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision"}
-
-
 def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) -> None:
-    """Remove decisions from the log, whose state and position these are: they are brought up to date, or left alone."""
+    """Remove decisions from the log, whose state and position these are."""
     if not old:
         return
     notes = []
@@ -99,16 +79,7 @@ def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) 
         position[log] = position.get(log, 0) + 1
         ledger.apply(LogEntry(*line[:4], event))
         notes.append(NumberedLine(log, position[log], line))
-    try:
-        store.compact(make_bases(ledger, position), list(old), notes)
-    except BaseException:
-        for log, _, line in notes:
-            position[log] -= 1
-            if (known := ledger.problems.get((line.tenant, line.stream))) is None:
-                ledger.deleted[line.tenant, line.stream] -= 1
-            else:
-                known.step -= 1
-        raise
+    store.compact(make_bases(ledger, position), list(old), notes)
 
 
 def make_bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:

@@ -15,14 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.json import encode as json_encode
-
 from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     MOVED,
     AddressRefused,
-    DecisionSpan,
     KeyRow,
     LogLine,
     NumberedLine,
@@ -37,7 +34,6 @@ from superarm.service.storage.postgres_tables import (
     CLASS,
     COMPACTED,
     COMPACTED_VERSIONS,
-    FIND,
     INSERT,
     NAMES,
     TAIL,
@@ -357,12 +353,6 @@ class Postgres(Store):
             " WHERE tenant = %s AND kind = %s AND stream = %s ORDER BY step"
         )
         return [decode_line(LogLine(*row)) for row in self.rows(query, (tenant, kind, stream))]
-
-    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
-        tenant, problem, since, (at, id), limit = span
-        name = json_encode(problem).decode()
-        values = {"tenant": tenant, "problem": name, "since": since, "at": at, "id": id, "limit": limit}
-        return (decode_line(LogLine(*row)) for row in self.rows(FIND, values))
 
     @explain_errors()
     def rows(self, query: str, values: Any) -> Iterator[Any]:

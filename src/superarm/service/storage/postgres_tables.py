@@ -69,25 +69,6 @@ SELECT worker, seq, tenant, kind, stream, step, body FROM superarm_events
 WHERE worker = %s AND seq > %s AND kind LIKE %s ORDER BY seq
 """
 
-_PROBLEM = r"""md5(substring(body from '^{"type":"asked","at":[0-9]+,"problem":("(?:[^"\\]|\\.)*")'))"""
-_AT = r"""(substring(body from '^{"type":"asked","at":([0-9]+)')::bigint)"""
-BY_TIME = f"""
-CREATE INDEX IF NOT EXISTS superarm_decisions_by_time ON superarm_events (tenant, {_PROBLEM}, {_AT}, stream)
-WHERE kind = 'decision' AND step = 0
-"""
-"""Not a version of the tables: earlier versions of superarm can use tables with this index, and those without it."""
-
-FIND = f"""
-WITH found AS (
-    SELECT stream, {_AT} AS at FROM superarm_events
-    WHERE kind = 'decision' AND step = 0 AND tenant = %(tenant)s AND {_PROBLEM} = md5(%(problem)s)
-        AND {_AT} >= %(since)s AND {_AT} <= %(at)s AND ({_AT} < %(at)s OR stream < %(id)s)
-    ORDER BY {_AT} DESC, stream DESC LIMIT %(limit)s
-)
-SELECT event.tenant, event.kind, event.stream, event.step, event.body FROM found JOIN superarm_events AS event
-ON (event.tenant, event.kind, event.stream) = (%(tenant)s, 'decision', found.stream)
-ORDER BY found.at DESC, event.stream DESC, event.step
-"""
 NAMES = """
 SELECT stream FROM superarm_events AS first WHERE tenant = %s AND kind = 'problem' AND step = 0 AND (
     SELECT body FROM superarm_events AS last
@@ -114,7 +95,7 @@ def migrate(connection: Any) -> int:
             note_version(connection, number + compacted)
         if connection.execute("SELECT to_regclass('superarm_claims') IS NULL").fetchone()[0]:
             connection.execute(SHARDING)
-        connection.execute(BY_TIME)
+        connection.execute("DROP INDEX IF EXISTS superarm_decisions_by_time")  # by which earlier versions searched
     return max(version, len(MIGRATIONS)) + compacted
 
 

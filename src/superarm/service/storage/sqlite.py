@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ import msgspec
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
-    DecisionSpan,
     KeyRow,
     LogLine,
     NumberedLine,
@@ -26,12 +24,9 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file, write_scratch
-from superarm.service.storage.sqlite_tables import FIND, begin_with, migrate, read_base, remove_decisions
+from superarm.service.storage.sqlite_tables import begin_with, migrate, read_base, remove_decisions
 
 MAX_SNAPSHOTS = 2
-EVENTS_BETWEEN_RESTS, REST_SECONDS = 50, 0.002
-"""A thread that reads the log beside requests works about 4 ms, and rests 2."""
-
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(value ->> 5 AS BLOB)
@@ -48,13 +43,10 @@ class DamagedLog(SuperarmError):
 
 
 class Sqlite(Store):
-    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it.
+    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it."""
 
-    With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
-    """
-
-    def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
-        self.path, self._rests = path, rests
+    def __init__(self, path: Path, *, lock: bool = True) -> None:
+        self.path = path
         real = path.resolve()
         self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
         existed = path.exists() and path.stat().st_size > 0
@@ -125,10 +117,7 @@ class Sqlite(Store):
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         only = " AND kind = 'problem'" if problems else ""
         rows = self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),))
-        for n, row in enumerate(rows, 1):
-            yield ReadEntry("", row[0], _entry(row))
-            if self._rests and n % EVENTS_BETWEEN_RESTS == 0:
-                time.sleep(REST_SECONDS)
+        return (ReadEntry("", row[0], _entry(row)) for row in rows)
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -142,13 +131,6 @@ class Sqlite(Store):
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
         with _explain_errors(self.path):
             return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
-
-    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
-        tenant, problem, since, (at, id), limit = span
-        values = {"tenant": tenant, "problem": problem, "since": since, "at": at, "id": id, "limit": limit}
-        with _explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:  # others go on reading
-            for row in connection.execute(FIND, values):
-                yield _entry(row)
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
         for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
@@ -170,9 +152,6 @@ class Sqlite(Store):
 
     def shrink(self) -> None:
         self._writer.execute("VACUUM")
-
-    def reader(self) -> "Sqlite":
-        return Sqlite(self.path, lock=False, rests=True)
 
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:

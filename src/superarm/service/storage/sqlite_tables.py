@@ -1,4 +1,4 @@
-"""The tables of SQLite, their versions, the query for decisions, and the base of a compacted log."""
+"""The tables of SQLite, their versions, and the base of a compacted log."""
 
 import sqlite3
 from typing import NamedTuple
@@ -25,25 +25,6 @@ MIGRATIONS = [
 ]
 """One script per version of the tables; ``user_version`` counts those that have run."""
 
-_TEXT = "CAST(body AS TEXT)"
-_BY_TIME = f"""
-CREATE INDEX IF NOT EXISTS decisions_by_time ON events (tenant, {_TEXT} ->> 'problem', {_TEXT} ->> 'at', stream)
-WHERE kind = 'decision' AND step = 0
-"""
-"""Not a version of the tables: earlier versions of superarm can use a file with this index, and one without it."""
-
-FIND = f"""
-WITH found AS (
-    SELECT stream, {_TEXT} ->> 'at' AS at FROM events
-    WHERE kind = 'decision' AND step = 0 AND tenant = :tenant AND {_TEXT} ->> 'problem' = :problem
-        AND {_TEXT} ->> 'at' >= :since AND {_TEXT} ->> 'at' <= :at AND ({_TEXT} ->> 'at' < :at OR stream < :id)
-    ORDER BY {_TEXT} ->> 'at' DESC, stream DESC LIMIT :limit
-)
-SELECT seq, tenant, kind, events.stream, step, crc, body FROM found CROSS JOIN events
-WHERE tenant = :tenant AND kind = 'decision' AND events.stream = found.stream
-ORDER BY at DESC, events.stream DESC, step
-"""
-
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables up to this version; refuse a file of a newer one."""
@@ -56,7 +37,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     for number, script in enumerate(MIGRATIONS[version:], version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number + compacted}; COMMIT;")
-    connection.execute(_BY_TIME)
+    connection.execute("DROP INDEX IF EXISTS decisions_by_time")  # by which earlier versions searched
 
 
 COMPACTED = """
