@@ -18,15 +18,15 @@ from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import writer as writers
 from superarm.service.server import prepare
 from superarm.service.storage import snapshot
-from superarm.service.storage.base import AddressRefused, StoreUnavailable
-from superarm.service.storage.postgres import Postgres, is_away
+from superarm.service.storage.base import StoreUnavailable
+from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import Sqlite
 
 from .database import Database, fresh
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .running import Server, invoke
+from .running import Server
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 
@@ -182,29 +182,8 @@ def test_a_first_process_waits_for_a_postgresql_that_does_not_answer(postgres_se
     finally:
         if postgres_server.server.poll() is not None:
             postgres_server.start()
-    refused = invoke("serve", "--db", postgres_server.address.format("nowhere"), "--port", "0")
-    assert refused.exit_code == 2
-    assert "does not exist" in refused.output
-    address = postgres_server.address.format("postgres")
-    with pytest.raises(AddressRefused, match="port"):  # not asked for again and again
-        Postgres(f"{address}&port=99999999")
-
-
-@pytest.mark.parametrize(
-    ("said", "away"),
-    [
-        ('connection to server at "db", port 5432 failed: Connection refused', True),
-        ("connection timeout expired", True),
-        ("FATAL:  the database system is starting up", True),
-        ("FATAL:  sorry, too many clients already", True),
-        ("[Errno -2] Name or service not known", True),
-        ("fe_sendauth: no password supplied", False),
-        ("FATAL:  password authentication failed\nconnection to server failed: Connection refused", False),
-        ('invalid integer value "99999999" for connection option "port"', False),
-    ],
-)
-def test_a_wrong_address_is_told_from_a_database_that_is_away(said, away):
-    assert is_away(said) is away
+    with pytest.raises(StoreUnavailable, match="does not exist"):
+        Postgres(postgres_server.address.format("nowhere"))
 
 
 def wait_until_alive(server: Server, seconds: float = 60.0) -> None:

@@ -473,15 +473,15 @@ export interface PathsSpec {
 }
 /** Another policy, or other parameters of the current one. */
 export interface PolicyChange {
-    /** The name of the policy; without it, the current one stays. */
+    /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
     name?: string;
-    /** Parameters to change, by name. */
+    /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
-    /** How many of the last rounds are used; null for all. */
+    /** For environments that change: only so many of the last rounds are used. */
     window?: number | null;
-    /** After how many rounds the weight of a round halves; null for never. */
+    /** For environments that change: the weight of a round halves every so many rounds. */
     half_life?: number | null;
-    /** The arms that you show today, best first; null for none. */
+    /** The arms that you show today, best first: `pooled_thompson` starts from this list. */
     baseline?: string[] | null;
 }
 /** A policy of the catalogue by its name, with its parameters. */
@@ -624,8 +624,6 @@ export interface SettingsBody {
     window_s?: number | null;
     /** What entries without feedback count as when the window ends: a number, or `ignore` for not at all. */
     at_window_end?: number | "ignore";
-    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
-    provisional?: boolean;
     /** What happens to feedback after the end of the window: `ignore` only logs it, `learn` counts it. */
     late?: "ignore" | "learn";
     /** How many decisions may await feedback; further ones are refused with 429. */
@@ -642,6 +640,8 @@ export interface SettingsBody {
     max_per_second?: number | null;
     /** What people call arms, items and outcomes. */
     words?: Words | null;
+    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+    provisional?: boolean | null;
 }
 /** A named slot of the slate. */
 export interface SlotBody {

@@ -11,14 +11,8 @@ from superarm.core.errors import SuperarmError
 from superarm.service.mcp import mcp
 from superarm.service.serve_command import serve
 
-DB = click.option(
-    "--db",
-    envvar="SUPERARM_DB",
-    default="superarm.db",
-    show_default=True,
-    show_envvar=True,
-    help="A SQLite file, or postgresql://user@host/database.",
-)
+_DB: Any = {"envvar": "SUPERARM_DB", "default": "superarm.db", "show_default": True, "show_envvar": True}
+DB = click.option("--db", help="A SQLite file, or postgresql://user@host/database.", **_DB)
 
 
 def _import(context: click.Context, parameter: click.Parameter, modules: tuple[str, ...]) -> None:
@@ -28,14 +22,9 @@ def _import(context: click.Context, parameter: click.Parameter, modules: tuple[s
         import_components(modules)
 
 
-IMPORT = click.option(
-    "--import",
-    multiple=True,
-    metavar="MODULE",
-    callback=_import,
-    expose_value=False,
-    help="A module (for experiments also a .py file) with components of your own; may be given several times.",
-)
+_MODULES: Any = {"multiple": True, "metavar": "MODULE", "callback": _import, "expose_value": False}
+_MODULES["help"] = "A module (for experiments also a .py file) with components of your own; may be given several times."
+IMPORT = click.option("--import", **_MODULES)
 
 
 @contextlib.contextmanager
@@ -52,12 +41,7 @@ def open_for_reading(db: str) -> Iterator[Any]:
 @click.command()
 @DB
 @click.option(
-    "--older-than",
-    type=click.FloatRange(min=0.0),
-    default=30.0,
-    show_default=True,
-    metavar="DAYS",
-    help="Only decisions that ended, and did not change for so long.",
+    "--older-than", type=click.FloatRange(0.0), default=30.0, show_default=True, help="In days without a change."
 )
 @IMPORT
 def compact(db: str, older_than: float) -> None:
@@ -77,16 +61,8 @@ def compact(db: str, older_than: float) -> None:
 
 @click.command()
 @DB
-@click.option(
-    "--repair",
-    is_flag=True,
-    help="Rebuild snapshots from the log, which itself is never changed; no service may run.",
-)
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
-)
+@click.option("--repair", is_flag=True, help="Rebuild snapshots from the log; no service may run.")
+@click.option("--accept-loss", is_flag=True, help="Serve a log although its end is missing; no service may run.")
 @IMPORT
 def verify(db: str, repair: bool, accept_loss: bool) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
@@ -144,9 +120,7 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
 @click.option("--only", default=None, metavar="NAME", help="The problem to take from SOURCE, if it has several.")
 @click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
-@click.option(
-    "--key", default=None, envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read and feedback."
-)
+@click.option("--key", envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read and feedback.")
 def import_(source: Path, problem: str, only: str | None, url: str, key: str | None) -> None:
     """Give past outcomes in SOURCE, .parquet, .csv or .jsonl with columns arm, item and click, to a running service.
 
@@ -177,18 +151,14 @@ def keys() -> None:
     """Create, list and revoke keys, which have a tenant and scopes."""
 
 
+_SCOPES: Any = {"multiple": True, "default": ("decide", "feedback", "read"), "show_default": True}
+_SCOPES["type"] = click.Choice(["decide", "feedback", "read", "admin", "metrics"])
+
+
 @keys.command("create")
 @DB
 @click.option("--tenant", default="default", show_default=True, help="Whose problems and decisions it reaches.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    type=click.Choice(["decide", "feedback", "read", "admin", "metrics"]),
-    default=("decide", "feedback", "read"),
-    show_default=True,
-    help="What it may do; may be given several times.",
-)
+@click.option("--scope", "scopes", help="What it may do; may be repeated.", **_SCOPES)
 @click.option("--note", default="", help="A note for people, shown by list.")
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""

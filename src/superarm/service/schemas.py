@@ -1,30 +1,21 @@
 """The request bodies of the HTTP interface; ``replies`` holds the replies."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec.structs import fields
 
 from superarm.service.domain.components import AnyActionSpec, Name
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ITEMS,
     MAX_K,
-    ControlSlate,
-    Draws,
     GivenFeatures,
-    Guardrail,
-    Late,
-    MaxPending,
-    Mode,
-    PolicyName,
-    Ranking,
-    Rate,
-    Rounds,
+    PolicySpec,
+    Settings,
     Share,
     Vector,
     Weight,
-    Window,
-    Words,
 )
 
 MAX_BULK = 10_000
@@ -256,47 +247,17 @@ class PastBody(Body, frozen=True):
     outcomes: Annotated[list[list[Share | None]], Meta(min_length=1, max_length=MAX_BULK)]
 
 
-class PolicyChange(Body, frozen=True):
-    """Another policy, or other parameters of the current one.
-
-    Parameters
-    ----------
-    name
-        The name of the policy; without it, the current one stays.
-    parameters
-        Parameters to change, by name.
-    window
-        How many of the last rounds are used; null for all.
-    half_life
-        After how many rounds the weight of a round halves; null for never.
-    baseline
-        The arms that you show today, best first; null for none.
-    """
-
-    name: PolicyName | UnsetType = UNSET
-    parameters: dict[str, float] | UnsetType = UNSET
-    window: Rounds | UnsetType | None = UNSET
-    half_life: Rounds | UnsetType | None = UNSET
-    baseline: Ranking | UnsetType | None = UNSET
+def _partial(kind: type[Struct], name: str, words: str, **other: Any) -> Any:
+    """A body with the fields of ``kind``, all of which may be left out; null takes away what may be unset there."""
+    optional = [
+        (one.name, other.get(one.name, one.type) | (UnsetType | None if one.default is UNSET else UnsetType), UNSET)
+        for one in fields(kind)
+    ]
+    return defstruct(name, optional, bases=(Body,), namespace={"__doc__": words}, frozen=True)
 
 
-class SettingsBody(Body, frozen=True):
-    """Settings to change; what is left out stays."""
-
-    policy: PolicyChange | UnsetType = UNSET
-    mode: Mode | UnsetType = UNSET
-    explore: Share | UnsetType = UNSET
-    window_s: Window | UnsetType | None = UNSET
-    at_window_end: Share | Literal["ignore"] | UnsetType = UNSET
-    provisional: bool | UnsetType = UNSET
-    late: Late | UnsetType = UNSET
-    max_pending: MaxPending | UnsetType = UNSET
-    propensity_draws: Draws | UnsetType = UNSET
-    control: Share | UnsetType = UNSET
-    control_slate: ControlSlate | UnsetType = UNSET
-    guardrail: Guardrail | UnsetType | None = UNSET
-    max_per_second: Rate | UnsetType | None = UNSET
-    words: Words | UnsetType | None = UNSET
+PolicyChange = _partial(PolicySpec, "PolicyChange", "Another policy, or other parameters of the current one.")
+SettingsBody = _partial(Settings, "SettingsBody", "Settings to change; what is left out stays.", policy=PolicyChange)
 
 
 class Query(Struct, frozen=True, forbid_unknown_fields=True):

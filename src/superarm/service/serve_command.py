@@ -37,8 +37,8 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("root-path", "The path under which a proxy publishes the service, such as /bandits.", {"default": ""}),
     (
         "forwarded-allow-ips",
-        "Proxies whose X-Forwarded-For and -Proto are believed: addresses and networks, by commas; * for all.",
-        {"default": "127.0.0.1", "metavar": "ADDRESSES"},
+        "Proxies whose X-Forwarded-For is believed: addresses, by commas.",
+        {"default": "127.0.0.1"},
     ),
     ("ssl-certfile", "Serve HTTPS with this certificate (PEM, with its chain).", _FILE),
     ("ssl-keyfile", "The private key of the certificate, if it is not in the same file.", _FILE),
@@ -86,22 +86,15 @@ def _with_settings(command: Any) -> Any:
     return command
 
 
+_CONFIG: Any = {"type": click.Path(exists=True, dir_okay=False, path_type=Path), "callback": read_file}
+_CONFIG |= {"envvar": "SUPERARM_CONFIG", "show_envvar": True, "is_eager": True, "expose_value": False}
+
+
 @click.command(context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
-@click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    envvar="SUPERARM_CONFIG",
-    show_envvar=True,
-    is_eager=True,
-    expose_value=False,
-    callback=read_file,
-    help="A TOML file with settings, by the names of the flags. Flags and the environment go before it.",
-)
+@click.option("--config", help="A TOML file with settings, by the names of the flags.", **_CONFIG)
 @_with_settings
 @click.option(
-    "--demo",
-    is_flag=True,
-    help="Let simulated readers of a magazine ask and click; in a temporary file, unless --db is given.",
+    "--demo", is_flag=True, help="Simulated readers of a magazine; in a temporary file, unless --db is given."
 )
 @click.pass_context
 def serve(context: click.Context, /, demo: bool, **given: Any) -> None:

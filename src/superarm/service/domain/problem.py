@@ -197,18 +197,16 @@ class ProblemState:
         pinned: Sequence[int] = (),
         actions: Actions | None = None,
         context: EncodedContext | None = None,
-        policy: Policy | None = None,
     ) -> list[int]:
         """A slate for the next round, around the ``pinned`` arms and in the order of picking; empty if there is none.
 
-        ``actions`` and ``policy`` are others than the problem's, for this choice alone.
+        ``actions`` are others than the problem's, for this choice alone.
         """
         learner = self.learner
         view = learner.view(self.t, key, eligible, pinned, context)
         if self.contexts is not None:
             self.contexts.view = view
-        plain = actions is None and policy is None
-        batch = learner.choose(view) if plain else learner.choose_by(view, policy, actions)
+        batch = learner.choose(view) if actions is None else learner.choose_by(view, None, actions)
         return [int(j) for j in batch]
 
     def plan(self, asked: Asked) -> None:

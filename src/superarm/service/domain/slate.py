@@ -6,9 +6,6 @@ Chances are exact where a formula is known, otherwise counted from draws: slot b
 arms:
 
 - uniform: :math:`1/(n - s)` in slot s, from 0; inclusion K/n.
-- epsilon-greedy: the beginning :math:`a_1 \dots a_s` has the chance
-  :math:`(1 - \epsilon)\,[it\ begins\ the\ greedy\ slate] + \epsilon \prod_{i < s} 1/(n - i)`, a slot the quotient of
-  two of these; inclusion :math:`(1 - \epsilon)\,[j \in greedy] + \epsilon K/n`.
 - an exploration share over a policy without chance: the recursion of ``superarm.offline.explored_inclusion``.
 - otherwise, if the settings ask for ``propensity_draws`` = n: :math:`(B_j + 1)/(n + 1)`, where :math:`B_j` of n fresh
   slates held the arm. The mean of its inverse is :math:`(1 - (1 - e_j)^{n+1})/e_j`: that of geometric resampling, see
@@ -20,7 +17,6 @@ or all of the control, and a larger share keeps those that it had.
 """
 
 import hashlib
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +28,7 @@ from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.streams import uniform
 from superarm.offline.inclusion import explored_inclusion
-from superarm.policies import EpsilonGreedy, Uniform
+from superarm.policies import Uniform
 from superarm.service.domain.events import Restriction
 from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
@@ -44,8 +40,7 @@ class Drawn(NamedTuple):
     """A slate before its chances are known.
 
     ``action`` begins with the ``pinned`` arms; ``queue`` are the policy's picks after them, of ``free`` arms, within
-    ``actions``, and ``slots`` the chances with which slots were explored. ``within`` is the action set of the request;
-    None if it is the problem's own.
+    ``actions``, and ``slots`` the chances with which slots were explored.
     """
 
     action: tuple[int, ...]
@@ -53,7 +48,6 @@ class Drawn(NamedTuple):
     queue: tuple[int, ...]
     free: Bools
     actions: Actions
-    within: Actions | None = None
     slots: tuple[float, ...] = ()
 
 
@@ -74,37 +68,12 @@ def exact_chances(learner: ProblemState, drawn: Drawn) -> Chances | None:
         return None
     if isinstance(policy, Uniform):
         return _uniform(drawn)
-    if isinstance(policy, EpsilonGreedy) and share == 0.0:
-        return _epsilon_greedy(learner, policy, drawn)
     return None if own else _explored(drawn, share)
 
 
 def _uniform(drawn: Drawn) -> Chances:
     n, k, certain = int(drawn.free.sum()), len(drawn.queue), (1.0,) * len(drawn.pinned)
     return Chances((*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
-
-
-def _epsilon_greedy(learner: ProblemState, policy: EpsilonGreedy, drawn: Drawn) -> Chances:
-    epsilon = min(1.0, policy.epsilon * math.pow(learner.t, -policy.decay))
-    greedy = greedy_queue(learner, policy, drawn)
-    n, k, shown = int(drawn.free.sum()), len(drawn.queue), drawn.action[len(drawn.pinned) :]
-    begin, uniform, chain = 1.0, 1.0, list[float]()
-    for s in range(k):
-        uniform /= n - s
-        now = (1.0 - epsilon) * (shown[: s + 1] == greedy[: s + 1]) + epsilon * uniform
-        chain.append(now / begin)
-        begin = now
-    inclusion = ((1.0 - epsilon) * (arm in greedy) + epsilon * k / n for arm in shown)
-    certain = (1.0,) * len(drawn.pinned)
-    return Chances((*certain, *chain), (*certain, *inclusion))
-
-
-def greedy_queue(learner: ProblemState, policy: EpsilonGreedy, drawn: Drawn) -> tuple[int, ...]:
-    """The arms that the leader of an epsilon-greedy policy adds to the pinned ones."""
-    eligible = drawn.free.copy()
-    eligible[list(drawn.pinned)] = True
-    batch = learner.choose(learner.key("mind", ""), eligible, drawn.pinned, drawn.within, policy=policy.policy)
-    return tuple(j for j in batch if j not in drawn.pinned)[: len(drawn.queue)]
 
 
 def _explored(drawn: Drawn, share: float) -> Chances:
@@ -196,7 +165,7 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
     picks = [j for j in batch if j not in pinned][: size - len(pinned)]
     free = playable.copy()
     free[request.pinned] = False
-    drawn = Drawn((*pinned, *picks), pinned, tuple(picks), free, base, actions)
+    drawn = Drawn((*pinned, *picks), pinned, tuple(picks), free, base)
     share = learner.settings.explore
     if share == 0.0:
         return drawn

@@ -35,7 +35,7 @@ PATH_PARAMETERS = {
     "version": ("The number of the version, counted from 1.", "1"),
 }
 """What a part of a path is, and an example of it; a new one is described here."""
-_SAME = {"SettingsBody": "Settings"}
+_SAME = {"SettingsBody": "Settings", "PolicyChange": "PolicySpec"}
 """Objects whose fields mean what those of another one do."""
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec import UNSET, Struct
+from msgspec.structs import fields, replace
 
 from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
@@ -34,7 +34,7 @@ from superarm.service.domain.spec import (
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
+from superarm.service.schemas import ArmsBody, ItemsBody, PastBody
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -105,31 +105,33 @@ async def change_settings(
     return await coordinator.change(tenant, name, plan)
 
 
-def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
+def merge_settings(settings: Settings, body: Any) -> Settings:
     """The settings with the fields of ``body`` replaced. Another policy keeps no parameters of the old one.
+
+    Of window and half-life, one that is given replaces the other.
 
     >>> merge_settings(Settings(explore=0.5), SettingsBody(late="learn")).explore
     0.5
     """
-    given = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
-    given |= {name: UNSET for name in ("max_per_second", "words") if given.get(name, UNSET) is None}
-    if body.policy is not UNSET:
-        now, change = settings.policy, body.policy
-        name = now.name if change.name is UNSET or not change.name else change.name
-        numbers = now.parameters if name == now.name else {}
-        parameters = numbers if change.parameters is UNSET else {**numbers, **change.parameters}
-        baseline = now.baseline if change.baseline is UNSET and name == now.name else change.baseline or UNSET
-        given["policy"] = PolicySpec(name, parameters, *_merge_forgetting(now, change), baseline)
+    given = _given(body, Settings)
+    if "policy" in given:
+        now, change = settings.policy, _given(body.policy, PolicySpec)
+        if change.get("name") in (None, "", now.name):
+            change |= {"name": now.name, "parameters": {**now.parameters, **change.get("parameters", {})}}
+        else:
+            change = {"parameters": {}, "baseline": UNSET} | change
+        for one, other in (("window", "half_life"), ("half_life", "window")):
+            if isinstance(change.get(one), int):
+                change.setdefault(other, UNSET)
+        given["policy"] = replace(now, **change)
     return replace(settings, **given)
 
 
-def _merge_forgetting(now: PolicySpec, change: PolicyChange) -> tuple[int | UnsetType, int | UnsetType]:
-    """Window and half-life: null takes one away, and one that is given replaces the other."""
-    if isinstance(change.window, int) or isinstance(change.half_life, int):
-        return change.window or UNSET, change.half_life or UNSET
-    window = now.window if change.window is UNSET else UNSET
-    half_life = now.half_life if change.half_life is UNSET else UNSET
-    return window, half_life
+def _given(body: Any, kind: type[Struct]) -> dict[str, Any]:
+    """The fields that a change gives; null takes away what may be unset."""
+    found = {one.name: (getattr(body, one.name), one.default) for one in fields(kind)}
+    told = {name: pair for name, pair in found.items() if pair[0] is not UNSET}
+    return {name: UNSET if value is None and default is UNSET else value for name, (value, default) in told.items()}
 
 
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:

@@ -25,7 +25,6 @@ from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer
 from superarm.service.storage.base import (
     MOVED,
-    AddressRefused,
     LogLine,
     Position,
     Store,
@@ -137,8 +136,6 @@ class Coordinator:
                     self.include(ledger, position)
                 break
             except StoreUnavailable as error:
-                if isinstance(error, AddressRefused):
-                    raise
                 self.condition.enter("starting", str(error))
                 await asyncio.sleep(RETRY_SECONDS)
         self.writer = Writer(self.store, self._queue_limit, self.note_writing)

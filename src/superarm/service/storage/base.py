@@ -77,10 +77,6 @@ class StoreUnavailable(SuperarmError):
     """The database cannot be reached, read or written at present; trying again later may succeed."""
 
 
-class AddressRefused(StoreUnavailable):
-    """The database cannot be reached at this address, and waiting would not help unless something is changed."""
-
-
 class Store:
     """A database of the service. A subclass defines the eight methods that follow; the others have defaults.
 

@@ -19,7 +19,6 @@ from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     MOVED,
-    AddressRefused,
     KeyRow,
     LogLine,
     NumberedLine,
@@ -88,33 +87,8 @@ def explain_errors() -> Iterator[None]:
     try:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise StoreUnavailable(_explain(error)) from None
-
-
-def _explain(error: psycopg.Error) -> str:
-    said = str(error).strip().splitlines()
-    return f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}"
-
-
-_AWAY = (
-    "refused", "timeout", "timed out", "unreachable", "No route", "No such file", "reset by peer",
-    "closed the connection", "starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients",
-    "connection slots", "resolve", "resolution", "translate host name", "not known",
-)  # fmt: skip
-_REFUSED = ("authentication failed", "does not exist", "no pg_hba.conf entry", "not permitted to log in", "no password")
-
-
-def is_away(said: str) -> bool:
-    """Whether PostgreSQL is away, so that waiting may help, by what an attempt to connect has said.
-
-    With several hosts, one that refuses the address is enough to make it wrong.
-
-    >>> is_away('connection to server at "db", port 5432 failed: Connection refused')
-    True
-    >>> is_away("server does not support SSL, but SSL was required")
-    False
-    """
-    return any(words in said for words in _AWAY) and not any(words in said for words in _REFUSED)
+        said = str(error).strip().splitlines()
+        raise StoreUnavailable(f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}") from None
 
 
 def connect(url: str) -> Any:
@@ -123,12 +97,7 @@ def connect(url: str) -> Any:
         given: Any = _CONNECTION | conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise SuperarmError(f"--db: no address of a database: {str(error).strip()}") from None
-    try:
-        connection = psycopg.connect(**given, autocommit=True)
-    except psycopg.OperationalError as error:
-        if is_away(str(error)):
-            raise
-        raise AddressRefused(_explain(error)) from None
+    connection = psycopg.connect(**given, autocommit=True)
     connection.execute("SET synchronous_commit = on")
     return connection
 

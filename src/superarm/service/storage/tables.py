@@ -93,12 +93,13 @@ def _decisions(store: Store) -> list[Key]:
 def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
     """One row per arm of a decision and item."""
     asked = record.asked
-    state = record.state
+    made = (asked.at, tenant, asked.problem, asked.id, asked.t, asked.version, record.state)
     as_asked = record.action == asked.action
     chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
     group = None if learner.contexts is None else learner.contexts.segment_name(asked)
+    whom = (group, asked.group or None, asked.unit or None, asked.fallback)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
         items = range(asked.n_items) if own is None else own
@@ -106,29 +107,10 @@ def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) ->
             value = PENDING if row is None else row[n]
             defaulted = value == DEFAULTED
             value = record.fill if defaulted and record.fill is not None else value
-            yield {
-                "timestamp": asked.at,
-                "tenant": tenant,
-                "problem": asked.problem,
-                "decision": asked.id,
-                "t": asked.t,
-                "version": asked.version,
-                "state": state,
-                "position": None if place is None else place + 1,
-                "item_id": arm,
-                "arm": learner.arms.all[arm],
-                "item": learner.items.all[item],
-                "click": value if value >= 0.0 else None,
-                "defaulted": defaulted,
-                "propensity_score": chances[place] if chances and place is not None else None,
-                "deterministic": certain,
-                "inclusion": inclusion[place] if inclusion and place is not None else None,
-                "inclusion_draws": asked.draws if inclusion else None,
-                "group": group,
-                "comparison": asked.group or None,
-                "unit": asked.unit or None,
-                "fallback": asked.fallback,
-            }
+            shown = (arm, learner.arms.all[arm], learner.items.all[item], value if value >= 0.0 else None, defaulted)
+            slot = (None, None) if place is None else (chances and chances[place], inclusion and inclusion[place])
+            drawn = (slot[0], certain, slot[1], asked.draws if inclusion else None)
+            yield dict(zip(FIELDS, (*made, None if place is None else place + 1, *shown, *drawn, *whom), strict=True))
 
 
 def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
