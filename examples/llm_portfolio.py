@@ -1,10 +1,10 @@
-"""Models under a budget: which *set* of language models to run on every task, learnt in one pass.
+"""Models under a budget: which *set* of language models to run on every issue, learnt in one pass.
 
-    python examples/llm_portfolio.py            # recorded outcomes if they were fetched, otherwise simulated tasks
+    python examples/llm_portfolio.py            # recorded outcomes if they were fetched, otherwise simulated issues
     python examples/llm_portfolio.py --fetch    # 25 coding models on 500 issues, with costs (CC BY-NC 4.0, 4 MB)
 
-A task is solved if one of the models that ran solves it. Every model that runs costs money, and a task may cost so much
-on average. Prints solved tasks and dollars per task, and draws both into llm-portfolio.png.
+An issue is solved if one of the models that ran solves it. Every model that runs costs money, and the mean cost of an
+issue is limited. Prints solved issues and dollars per issue, and draws both into llm-portfolio.png.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import numpy as np
 import superarm as sa
 from superarm.data import fetch
 from superarm.data.files import cache_directory
-from superarm.simulation.plots import new_figure
+from superarm.simulation.plots import COLOURS, new_figure
 
 SHA256 = "91bb31c7b8b6b0a8cf9d3210c9f40c45c8d7e00341f33fc81768d51f487914d2"
 SHARES = (0.31, 0.18, 0.18, 0.14, 0.12, 0.07)
-MODELS = (  # dollars per task, and the probability of solving a task of each of six classes: fitted to those outcomes
+MODELS = (  # dollars per issue, and the probability of solving an issue of each of six classes, fitted to them
     (0.028, (0.85, 0.94, 0.01, 0.69, 0.26, 0.44)),
     (0.035, (0.91, 0.99, 0.00, 0.59, 0.14, 0.54)),
     (0.038, (0.51, 0.80, 0.00, 0.16, 0.04, 0.38)),
@@ -61,12 +61,12 @@ def recorded(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return solved, cost
 
 
-def simulated(seed: int = 0, tasks: int = 500) -> tuple[np.ndarray, np.ndarray]:
-    """The same from six classes of tasks, with costs that vary as much as those of the recorded runs."""
+def simulated(seed: int = 0, issues: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """The same from six classes of issues, with costs that vary as much as those of the recorded runs."""
     rng, spread = np.random.default_rng(seed), 0.94
-    kind = rng.choice(len(SHARES), tasks, p=SHARES)
+    kind = rng.choice(len(SHARES), issues, p=SHARES)
     mean, p = np.array([cost for cost, _ in MODELS]), np.array([rates for _, rates in MODELS])
-    cost = mean * np.exp(rng.normal(-(spread**2) / 2, spread, (tasks, len(MODELS))))
+    cost = mean * np.exp(rng.normal(-(spread**2) / 2, spread, (issues, len(MODELS))))
     return (rng.random(cost.shape) < p.T[kind]).astype(float), cost
 
 
@@ -78,19 +78,19 @@ def run(
     policy: str = "set",
     reward: sa.Reward = COUNTED_ONCE,
 ) -> tuple[float, float]:
-    """One pass over the tasks in random order, from nothing: the share that was solved, and dollars per task."""
+    """One pass over the issues in random order, from nothing: the share that was solved, and dollars per issue."""
     price = cost.mean(axis=0)  # the price list: what a model costs on average is known
     models = np.flatnonzero(price <= budget)
     actions = sa.Subsets(1) if policy == "one" else sa.Knapsack(price[models], budget)
     problem = sa.Problem(n_arms=len(models), n_items=1, reward=reward, actions=actions)
     agent = sa.Agent(problem, sa.uniform() if policy == "uniform" else None, seed=seed)
     wins = dollars = 0.0
-    for task in np.random.default_rng(seed).permutation(len(solved)):
+    for issue in np.random.default_rng(seed).permutation(len(solved)):
         decision = agent.ask()
         chosen = models[decision.action]
-        agent.tell(decision, solved[task, chosen][:, None])  # what each model did
-        wins += solved[task, chosen].max()
-        dollars += cost[task, chosen].sum()
+        agent.tell(decision, solved[issue, chosen][:, None])  # what each model did
+        wins += solved[issue, chosen].max()
+        dollars += cost[issue, chosen].sum()
     return wins / len(solved), dollars / len(solved)
 
 
@@ -106,19 +106,19 @@ def compare(
 
 
 def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: np.ndarray, path: Path) -> None:
-    """Dollars per task against solved tasks."""
+    """Dollars per issue against solved issues."""
     figure = new_figure(figsize=(6.5, 4.0))
     axes = figure.add_subplot()
     axes.plot(
-        cost.mean(0), 100 * solved.mean(0), "o", color="#999999", markersize=4, label="each model alone, in hindsight"
+        cost.mean(0), 100 * solved.mean(0), "o", color=COLOURS[6], markersize=4, label="each model alone, in hindsight"
     )
-    for (name, points), style in zip(found.items(), ("o-", "s--", "^:"), strict=True):
+    for (name, points), style, colour in zip(found.items(), ("o-", "s--", "^:"), COLOURS[:3], strict=True):
         share, dollars = np.array(points).T
-        axes.plot(dollars, 100 * share, style, label=name, linewidth=1.8)
+        axes.plot(dollars, 100 * share, style, color=colour, label=name, linewidth=1.8)
     axes.set_xscale("log")
     axes.set_xticks([0.03, 0.1, 0.3, 1.0], ["$0.03", "$0.10", "$0.30", "$1.00"])
-    axes.set_xlabel("dollars per task")
-    axes.set_ylabel("tasks solved, %")
+    axes.set_xlabel("dollars per issue")
+    axes.set_ylabel("issues solved, %")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
@@ -129,12 +129,14 @@ def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fetch", action="store_true", help="download the recorded outcomes (CC BY-NC 4.0)")
-    parser.add_argument("--orders", type=int, default=10, help="random orders of the tasks")
-    parser.add_argument("--linear", action="store_true", help="count every model that solves a task, not the task once")
+    parser.add_argument("--orders", type=int, default=10, help="random orders of the issues")
+    parser.add_argument(
+        "--linear", action="store_true", help="count every model that solves an issue, not the issue once"
+    )
     given = parser.parse_args()
     path = fetch("coding-models", SHA256) if given.fetch else cache_directory() / "coding-models.json"
     solved, cost = recorded(path) if path.exists() else simulated()
-    print("recorded outcomes" if path.exists() else "simulated tasks (--fetch downloads recorded ones)")
+    print("recorded outcomes" if path.exists() else "simulated issues (--fetch downloads recorded ones)")
     found = compare(solved, cost, given.orders, sa.Linear() if given.linear else COUNTED_ONCE)
     print(f"{'budget':>8}  " + "  ".join(f"{name:>26}" for name in found))
     for n, budget in enumerate(BUDGETS):

@@ -17,7 +17,7 @@ import numpy as np
 import superarm as sa
 from superarm.data.files import cache_directory
 from superarm.data.readers import People, read_movielens_100k
-from superarm.simulation.plots import new_figure
+from superarm.simulation.plots import COLOURS, new_figure
 
 K, SHELVES, VISITS = 5, 20_000, 4_000
 
@@ -124,15 +124,17 @@ def draw(found: dict[str, tuple[float, float]], runs: dict[str, np.ndarray], pat
     left, right = figure.subplots(1, 2)
     place = np.arange(len(found))
     claim, real = (100 * np.array(part) for part in zip(*found.values(), strict=True))
-    left.barh(place + 0.2, claim, 0.36, color="#bbbbbb", label="claimed")
-    left.barh(place - 0.2, real, 0.36, color="#0072b2", label="realised")
+    left.barh(place + 0.2, claim, 0.36, color=COLOURS[6], alpha=0.5, label="claimed")
+    left.barh(place - 0.2, real, 0.36, color=COLOURS[0], label="realised")
     left.set_yticks(place, list(found))
     left.set_xlim(0, 100)
     left.set_xlabel("people who find a film they like, %")
     left.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncol=2)
-    for (name, got), style in zip(runs.items(), ("-", "--"), strict=True):
+    for (name, got), style, colour in zip(runs.items(), ("-", "--"), COLOURS[:2], strict=True):
         mean = got.reshape(len(got), -1, 500).mean(axis=(0, 2))
-        right.plot(500 * (1 + np.arange(len(mean))), 100 * mean, style, marker="o", markersize=3, label=name)
+        right.plot(
+            500 * (1 + np.arange(len(mean))), 100 * mean, style, color=colour, marker="o", markersize=3, label=name
+        )
     right.set_xlabel("visits, from nothing")
     right.set_ylabel("visitors served, %")
     right.legend(frameon=False)
@@ -153,7 +155,7 @@ def main() -> None:
     found = shelves(people)
     print(f"{'shelf':<22}{'claimed':>9}{'realised':>10}")
     for name, (claim, real) in found.items():
-        print(f"{name:<22}{100 * claim:>8.1f}%{100 * real:>9.1f}%")
+        print(f"{name:<22}{'' if np.isnan(claim) else f'{100 * claim:.1f}%':>9}{100 * real:>9.1f}%")
     ways = {"learnt items": True, "top sellers": False}
     runs = {name: np.array([online(people, n, way) for n in range(given.runs)]) for name, way in ways.items()}
     for name, got in runs.items():
