@@ -27,8 +27,8 @@ def test_recorded_outcomes_are_read_as_they_are_published(tmp_path):
     assert cost.tolist() == [[0, 0.25], [0.5, 0.5]]
 
 
-def test_simulated_tasks_have_the_shares_and_prices_of_their_classes():
-    solved, cost = llm_portfolio.simulated(tasks=20_000)
+def test_simulated_issues_have_the_shares_and_prices_of_their_classes():
+    solved, cost = llm_portfolio.simulated(issues=20_000)
     expected = np.array([np.dot(llm_portfolio.SHARES, rates) for _, rates in llm_portfolio.MODELS])
     assert np.abs(solved.mean(0) - expected).max() < 0.015  # 4 standard errors of a share
     assert np.allclose(cost.mean(0), [price for price, _ in llm_portfolio.MODELS], rtol=0.06)
