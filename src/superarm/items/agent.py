@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm.actions.base import Actions
 from superarm.agent.decisions import Decision
-from superarm.agent.names import Given, Some
+from superarm.agent.names import Given, Some, names_for
 from superarm.core.arrays import Floats, count, floats
 from superarm.core.describe import build, describe
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
@@ -69,8 +69,8 @@ class ItemAgent:
         self.version, self.t = 0, 0
         _, self._choosing, _ = run_keys([seed_sequence(seed)])
         self._pending: dict[str, tuple[Decision, str | None, Floats | None]] = {}
-        nothing = learn_rows(to_rows([], n_arms), (1,))
-        self.counts = ItemCounts(nothing, actions, policy or recommended(actions, n_arms), arms)
+        nothing = learn_rows(to_rows([], n_arms), (1,), arms=tuple(names_for(arms, n_arms, "arms").all))
+        self.counts = ItemCounts(nothing, actions, policy or recommended(actions, n_arms))
         self.counts.due = self.first
 
     @property
@@ -148,7 +148,7 @@ class ItemAgent:
         """Learn the items anew, from all answers so far; the next refit is due after ``growth`` times as many."""
         counts, self.version = self.counts, self.version + 1
         counts.adopt(counts.learn(self.version), counts.oldest())
-        counts.due = max(counts.due + 1, int(np.ceil(self.growth * len(counts.told))))
+        counts.due_after(len(counts.told), self.growth)
         return self.items
 
     def to_state(self) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """ItemCounts: what visitors answered, and how much of it counts for each class of some items."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from superarm.actions.base import Actions
 from superarm.agent.learner import Learner
-from superarm.agent.names import Given
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.numeric import log
@@ -69,10 +68,9 @@ class ItemCounts:
 
     learner: Learner
 
-    def __init__(self, items: Items, actions: Actions, policy: Policy, names: Given | None = None) -> None:
+    def __init__(self, items: Items, actions: Actions, policy: Policy) -> None:
         self.told: dict[str, Answered] = {}
         self.actions, self.policy, self.since, self.due = actions, policy, 0, FIRST
-        self._names = names
         self._units: defaultdict[str, set[str]] = defaultdict(set)
         self.adopt(items)
         if self.learner._forgetter is not None:
@@ -84,7 +82,7 @@ class ItemCounts:
         for name in [name for name, one in self.told.items() if one.t < self.since]:
             self.drop(name, count=False)
         pending = self.learner.pending if hasattr(self, "learner") else None
-        self.learner = Learner(Problem(items=items, actions=self.actions), self.policy, self._names)
+        self.learner = Learner(Problem(items=items, actions=self.actions), self.policy, items.arms)
         self.learner.warm_start(count_answers(items, list(self.told.values())))
         if pending is not None:
             self.learner.pending[:, : pending.shape[1]] = pending
@@ -131,6 +129,10 @@ class ItemCounts:
         action = learner.policy.choose(problem, view, learner.policy.prepare(problem, learner.tally))[0]
         return np.asarray(action[action >= 0])
 
+    def due_after(self, n: int, growth: float = GROWTH) -> None:
+        """Items were learnt from ``n`` answers: they are due again when there are ``growth`` times as many."""
+        self.due = max(self.due + 1, int(np.ceil(growth * n)))
+
     def oldest(self) -> int:
         """The round since which answers are kept when items are learnt."""
         rounds = sorted(one.t for one in self.told.values())
@@ -138,12 +140,16 @@ class ItemCounts:
 
     def learn(self, seed: int) -> Items:
         """Items that are learnt anew, from all answers."""
-        told = sorted(self.told.values(), key=lambda one: one.t)[-MAX_ROWS:]
-        rows, features = to_rows(told, len(self.items.p)), None
-        if told and all(one.features is not None for one in told):
-            unit = _units_of(told)
-            features = np.array([one.features for one in told])[np.unique(unit, return_index=True)[1]]
-        return learn_rows(rows, seed=seed, arms=tuple(self.learner.arms.all), features=features)
+        return learn_answers(list(self.told.values()), self.items.arms, seed)
+
+
+def learn_answers(told: list[Answered], arms: Sequence[str], seed: int) -> Items:
+    """Items that are learnt from the newest of some answers to these arms."""
+    newest, features = sorted(told, key=lambda one: one.t)[-MAX_ROWS:], None
+    if newest and all(one.features is not None for one in newest):
+        first = np.unique(_units_of(newest), return_index=True)[1]
+        features = np.array([newest[n].features for n in first])
+    return learn_rows(to_rows(newest, len(arms)), seed=seed, arms=arms, features=features)
 
 
 def to_rows(told: list[Answered], n_arms: int, one: bool = False) -> Rows:

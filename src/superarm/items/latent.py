@@ -27,7 +27,7 @@ from superarm.actions.base import Actions
 from superarm.actions.subsets import Subsets
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.numeric import decay, log
+from superarm.core.numeric import decay, log, sigmoid
 from superarm.core.problem import Problem
 from superarm.core.table import Table
 from superarm.core.tally import GRID, Tally, round_to_grid
@@ -121,6 +121,11 @@ def log_likelihoods(rows: Rows, fit: Fit) -> tuple[Floats, Floats]:
 def centres(rates: Floats, level: Floats) -> Floats:
     """The prior means of rates (n_arms, M): the arm's own rate moved by the level of the class."""
     return 1.0 / (1.0 + np.exp(-(np.log(rates / (1.0 - rates))[:, None] + level)))
+
+
+def exact_centres(rates: Floats, level: Floats) -> Floats:
+    """The same with the same bits on every machine, at ten times the price."""
+    return np.asarray(sigmoid(log(rates / (1.0 - rates))[:, None] + level))
 
 
 def fit_classes(rows: Rows, rates: Floats, strength: float, start: Fit) -> Fit:
@@ -312,6 +317,13 @@ class Items:
         share[np.arange(n), share.argmax(axis=1)] += 1.0 - share.sum(axis=1)
         return np.asarray(share)
 
+    def grown(self, arms: Sequence[str]) -> "Items":
+        """The same classes with further arms, of which nothing is known: they have the mean rate of all arms."""
+        more = len(arms) - len(self.p)
+        mean = np.full(more, float(round_to_grid(self.rates).mean()))
+        p = np.concatenate([self.p, np.clip(exact_centres(mean, self.level), _EDGE, 1.0 - _EDGE)])
+        return replace(self, arms=tuple(arms), p=p, rates=np.concatenate([self.rates, mean])) if more else self
+
     @cached_property
     def tally(self) -> Tally:
         """Fractional answers of the log by class, with the prior: what a policy starts from."""
@@ -344,7 +356,7 @@ def prior_tally(items: Items, n: Floats, s: Floats) -> Tally:
     """A tally of ``n`` fractional answers with the sums ``s`` (n_arms, M), and the prior's own on top, on the grid."""
     problem = Problem(items=items, actions=Subsets(1))
     n = np.floor((n + items.strength) * GRID + 0.5) / GRID
-    s = np.floor((s + items.strength * centres(items.rates, items.level)) * GRID + 0.5) / GRID
+    s = np.floor((s + items.strength * exact_centres(items.rates, items.level)) * GRID + 0.5) / GRID
     tally = Tally(problem.support, 1, partial=True)
     pulls = np.ceil(n.max(axis=1))
     tally.pulls[0], tally.total[0], tally.square[0], tally.missed[0] = pulls, s.T, s.T, pulls - n.T
