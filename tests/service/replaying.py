@@ -47,7 +47,7 @@ def _choose_again(state: ProblemState, key: Key, before: list[Asked], asked: Ask
     for one in before:
         state.plan(one)
     state.claimed = asked.t - 1
-    request = to_request(asked.allowed, state.problem.n_arms)
+    request = to_request(asked.allowed, state.problem.n_arms)._replace(unit=asked.unit)
     if state.contexts is not None:
         state.contexts.claim(asked.context.segment, asked.context.t - 1)
         request = request._replace(context=state.contexts.restore(asked).encoded)

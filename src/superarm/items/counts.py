@@ -87,20 +87,42 @@ class ItemCounts:
         if pending is not None:
             self.learner.pending[:, : pending.shape[1]] = pending
 
+    def restore(self, told: dict[str, Answered]) -> None:
+        """Count these answers and no others."""
+        self.told = told
+        self._units.clear()
+        for name, one in told.items():
+            if one.unit is not None:
+                self._units[one.unit].add(name)
+        self.adopt(self.items)
+
     def put(self, name: str, told: Answered) -> None:
         """Count the answers of a decision, in place of what was known of it before."""
         self.drop(name)
         if told.t >= self.since and len(told.arms):
             self.told[name] = told
-            if told.unit is not None:
-                self._units[told.unit].add(name)
+            self.name_unit(name, told.unit)
             self._record(told, 1.0)
+
+    def name_unit(self, name: str, unit: str | None) -> None:
+        """Say whose a decision is, if it counts; None: that is not known any longer."""
+        before = self.told.get(name)
+        if before is None:
+            return
+        if before.unit is not None:
+            self._units[before.unit].discard(name)
+        if unit is not None:
+            self._units[unit].add(name)
+        self.told[name] = before._replace(unit=unit)
 
     def drop(self, name: str, count: bool = True) -> Answered | None:
         """Take back what is known of a decision, exactly."""
         told = self.told.pop(name, None)
         if told is not None:
-            self._units.get(told.unit or "", set()).discard(name)
+            if told.unit is not None:
+                self._units[told.unit].discard(name)
+                if not self._units[told.unit]:
+                    del self._units[told.unit]
             if count:
                 self._record(told, -1.0)
         return told

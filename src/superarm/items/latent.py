@@ -331,15 +331,19 @@ class Items:
         n, s = self.rows.seen.T @ weight, self.rows.answer.T @ weight
         return prior_tally(self, n, s)
 
+    def telling_arms(self, c: int, most: int = 5) -> list[str]:
+        """The arms that tell a class from the others, by :math:`p_{jc} \\log(p_{jc} / m_j)`; the most telling first."""
+        lift = self.p[:, c] * np.log(self.p[:, c] / self.rates)
+        return [self.arms[j] for j in np.argsort(-lift)[:most]]
+
     def table(self, most: int = 5) -> Table:
         """One row per class: its share, its mean rate, and the arms that tell it from the others."""
-        lift = self.p * np.log(self.p / self.rates[:, None])
         rows = [
             {
                 "class": str(c + 1),
                 "share": float(self.shares[c]),
                 "mean rate": float(self.p[:, c].mean()),
-                "likes more than others": ", ".join(self.arms[j] for j in np.argsort(-lift[:, c])[:most]),
+                "likes more than others": ", ".join(self.telling_arms(int(c), most)),
             }
             for c in np.argsort(-self.shares)
         ]

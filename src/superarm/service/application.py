@@ -23,6 +23,7 @@ from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.replies import refusal
 from superarm.service.runtime.feedback import expire
+from superarm.service.runtime.learning import learn_regularly
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")
@@ -170,6 +171,7 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
         async with asyncio.TaskGroup() as tasks:
             for work in (
                 expire(coordinator),
+                learn_regularly(coordinator),
                 coordinator.watch(),
                 coordinator.ownership.run(),
                 service.keyring.follow(),

@@ -178,6 +178,88 @@ class ProblemReply(Struct, frozen=True):
     reason: str | UnsetType = UNSET
 
 
+class VisitorClass(Struct, frozen=True):
+    """A group of visitors that was found.
+
+    Parameters
+    ----------
+    share
+        The share of visitors who belong to it.
+    rate
+        The mean rate at which they like arms.
+    arms
+        The arms that they like more than others do, the most telling first.
+    """
+
+    share: float
+    rate: float
+    arms: list[str]
+
+
+class ItemsVersion(Struct, frozen=True):
+    """A version of items that were learnt.
+
+    Parameters
+    ----------
+    version
+        Its number, counted from 1.
+    at
+        When it was written, in milliseconds since 1970.
+    classes
+        How many groups of visitors it has.
+    decisions
+        How many decisions counted then.
+    z
+        By how many standard errors so many groups explain held-out visitors better than one.
+    of
+        The earlier version that it repeats; 0 if it was learnt.
+    """
+
+    version: int
+    at: int
+    classes: int
+    decisions: int
+    z: float
+    of: int
+
+
+class ItemsReply(Struct, frozen=True):
+    """The items of a problem.
+
+    Parameters
+    ----------
+    learn
+        Whether the problem learns them itself.
+    items
+        The names of the items of feedback.
+    said
+        Whether groups of visitors should be served by items, in a sentence; empty where that is not asked.
+    decisions
+        How many decisions items are learnt from.
+    next_at
+        From how many decisions on they are learnt anew.
+    classes
+        The groups of visitors that slates serve now, the largest first.
+    versions
+        All versions, the newest last.
+    realised
+        The mean reward of the newest finished decisions: the share of visitors who liked something, if outcomes are 0
+        or 1.
+    claimed
+        What the estimates said of the same slates, for all visitors together.
+    """
+
+    learn: bool
+    items: list[str]
+    said: str
+    decisions: int
+    next_at: int
+    classes: list[VisitorClass]
+    versions: list[ItemsVersion]
+    realised: float | None
+    claimed: float | None
+
+
 class ArmsReply(Struct, frozen=True):
     """A page of arms.
 

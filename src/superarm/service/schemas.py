@@ -229,6 +229,18 @@ class ItemsBody(Body, frozen=True):
     retire: Arms = field(default_factory=list)
 
 
+class LearnBody(Body, frozen=True):
+    """Which items a problem that learns them should have.
+
+    Parameters
+    ----------
+    version
+        An earlier version, to return to; without it, items are learnt anew from all decisions.
+    """
+
+    version: Annotated[int, Meta(ge=1)] | None = None
+
+
 class PastBody(Body, frozen=True):
     """Outcomes without a decision, for a warm start.
 

@@ -159,6 +159,25 @@ class Fitted(Event, frozen=True):
     held: dict[str, Any]
 
 
+class Learnt(Event, frozen=True):
+    """A version of items that the problem learnt from ``n`` decisions, since round ``since``; counted from 1.
+
+    ``shares`` are those of the classes, ``p`` the rates of every arm by class, ``level`` those of the classes and
+    ``rates`` those of the arms, as ``superarm.items.Items`` has them. ``of`` is the earlier version that it repeats.
+    """
+
+    version: int
+    n: int
+    since: int
+    shares: tuple[float, ...]
+    p: tuple[float, ...]
+    level: tuple[float, ...]
+    rates: tuple[float, ...]
+    z: float = 0.0
+    of: int = 0
+    by: str = ""
+
+
 class StoredContext(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """The context of a decision: the ``t``-th of its segment, encoded in a frame of standardised features.
 

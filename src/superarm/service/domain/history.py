@@ -32,8 +32,11 @@ MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
 
 
-Estimates = Callable[[Ints], Floats]
-"""The estimated parameters of some arms, (len(arms), n_items)."""
+class Estimates(NamedTuple):
+    """What is estimated: ``rows`` gives the parameters of some arms, (len(arms), n_items), for ``problem``."""
+
+    problem: Any
+    rows: Callable[[Ints], Floats]
 
 
 class Stretch(Struct, array_like=True):
@@ -180,7 +183,7 @@ class History(Struct):
         self._add_partial([record for record in finished if record.asked.items is not None], problem, estimates)
         waiting = [record for record in finished if record.asked.items is None]
         values, each = rewards_of(waiting, problem)
-        claims = None if estimates is None or not waiting else claims_of(waiting, problem, estimates)
+        claims = None if estimates is None or not waiting else claims_of(waiting, estimates)
         for n, record in enumerate(waiting):
             stretch = self.place_of(record)
             moments = stretch.side(record)
@@ -203,7 +206,7 @@ class History(Struct):
             for n, value in zip(here, worth.tolist(), strict=True):
                 values[n][item] = value
             if estimates is not None:
-                claimed = estimates(_arms_of([records[n] for n in here]))[:, item : item + 1]
+                claimed = estimates.rows(_arms_of([records[n] for n in here]))[:, item : item + 1]
                 for n, value in zip(here, (worth - values_each(problem, claimed, sizes, weight)).tolist(), strict=True):
                     gaps[n][item] = value
         for record, found, gap in zip(records, values, gaps, strict=True):
@@ -268,10 +271,10 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float]
     return values, worth_each(problem, rows, sizes).tolist()
 
 
-def claims_of(records: list[DecisionRecord], problem: Any, estimates: Estimates) -> list[float]:
+def claims_of(records: list[DecisionRecord], estimates: Estimates) -> list[float]:
     """What the estimates say of the slates of decisions."""
     sizes = np.array([len(record.action) for record in records], np.int64)
-    claims: list[float] = values_each(problem, estimates(_arms_of(records)), sizes).tolist()
+    claims: list[float] = values_each(estimates.problem, estimates.rows(_arms_of(records)), sizes).tolist()
     return claims
 
 

@@ -33,8 +33,20 @@ from superarm.service.domain.decision import (
     pending_arms,
 )
 from superarm.service.domain.decision_contexts import DecisionContexts
-from superarm.service.domain.events import Armed, Asked, Changed, Created, Fitted, Guarded, Itemed, Refitted, Warmed
+from superarm.service.domain.events import (
+    Armed,
+    Asked,
+    Changed,
+    Created,
+    Fitted,
+    Guarded,
+    Itemed,
+    Learnt,
+    Refitted,
+    Warmed,
+)
 from superarm.service.domain.history import Estimates, History
+from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
 
@@ -54,7 +66,8 @@ class ProblemState:
         if not settings.policy.name:  # in logs of earlier versions
             settings = replace(settings, policy=replace(settings.policy, name="kl_ucb"))
         policy = to_policy(settings.policy, Names(spec.arms, "arms"))
-        self.learner = Learner(to_problem(spec), policy, spec.arms, spec.items)
+        self.learner = Learner(to_problem(spec), policy, spec.arms, spec.item_names)
+        self.learnt = LearntItems(self.problem, spec.arms) if spec.items == "learn" else None
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [settings]
         self._entry = find_policy(settings.policy.name)
@@ -85,7 +98,15 @@ class ProblemState:
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return self.learner.policy
+        return self.chooser.policy
+
+    @property
+    def chooser(self) -> Learner:
+        """What slates are chosen by: the learner, or that of the classes of visitors, where several were learnt."""
+        if self.learnt is None or not self.learnt.in_force:
+            return self.learner
+        self.learnt.learner.pending = self.learner.pending
+        return self.learnt.learner
 
     @property
     def k(self) -> int:
@@ -115,12 +136,12 @@ class ProblemState:
     @property
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
-        return self._entry.random
+        return self._entry.random and self.chooser is self.learner
 
     @property
     def whole_batches(self) -> bool:
         """Whether the policy scores whole slates, so that a part of one is not what it would choose."""
-        return self._entry.whole_batches
+        return self._entry.whole_batches and self.chooser is self.learner
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -178,12 +199,12 @@ class ProblemState:
 
     @property
     def _estimates(self) -> Estimates | None:
-        """Estimated parameters by arms; None where they depend on the context."""
-        return None if self.contexts is not None else self._estimate_rows
+        """Estimated parameters by arms, and their problem; None where they depend on the context."""
+        return None if self.contexts is not None else Estimates(self.chooser.problem, self._estimate_rows)
 
     def _estimate_rows(self, arms: Ints) -> Floats:
-        support, one = self.problem.support, arms[None]
-        return np.asarray(support.rows_to_items(support.rows(self.tally.mean, one), one, 0.0)[0])
+        support, one = self.chooser.problem.support, arms[None]
+        return np.asarray(support.rows_to_items(support.rows(self.chooser.tally.mean, one), one, 0.0)[0])
 
     @property
     def t(self) -> int:
@@ -197,13 +218,16 @@ class ProblemState:
         pinned: Sequence[int] = (),
         actions: Actions | None = None,
         context: EncodedContext | None = None,
+        unit: str = "",
     ) -> list[int]:
         """A slate for the next round, around the ``pinned`` arms and in the order of picking; empty if there is none.
 
-        ``actions`` are others than the problem's, for this choice alone.
+        ``actions`` are others than the problem's, for this choice alone; ``unit`` is whom it is for.
         """
-        learner = self.learner
+        learner = self.chooser
         view = learner.view(self.t, key, eligible, pinned, context)
+        if self.learnt is not None and learner is not self.learner:
+            return [int(j) for j in self.learnt.choose(view, unit, actions)]
         if self.contexts is not None:
             self.contexts.view = view
         batch = learner.choose(view) if actions is None else learner.choose_by(view, None, actions)
@@ -251,6 +275,10 @@ class ProblemState:
         elif isinstance(event, Warmed):
             self.warmed[event.id] = event.body
             self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
+            if self.learnt is not None:
+                self.learnt.warm(event)
+        elif isinstance(event, Learnt) and self.learnt is not None:
+            self.learnt.apply(event)
         elif isinstance(event, Fitted):
             held = {**(self.learner.held or {}), **(held_from_plain(event.held, self.tally) or {})}
             self.learner.policy.restore_state(self.learner.memory, held)
@@ -289,6 +317,8 @@ class ProblemState:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
             self.actions = event.actions or self.actions
+            if self.learnt is not None:
+                self.learnt.grow(self.problem, self.arms.all)
         self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
@@ -314,6 +344,8 @@ class ProblemState:
             self.history.remember_slate(asked)
             self.change_pending(asked, after.action, pending_arms(after))
             self.count(asked, counted_rows(after), 1.0)
+            if self.learnt is not None:
+                self.learnt.record(asked, counted_rows(after))
             return
         if after.closed == "erased":
             self.history.erase(before, self.problem, share)
@@ -324,6 +356,8 @@ class ProblemState:
         old, new = counted_rows(before), counted_rows(after)
         self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
         self.count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+        if self.learnt is not None and old != new:
+            self.learnt.record(asked, new)
 
     def _count_context(self, asked: Asked, sign: int) -> None:
         """Count the context of a decision in the means of standardised features."""

@@ -89,7 +89,7 @@ class SlateRequest(NamedTuple):
     """What the caller of a decision allows, by numbers of arms; ``pinned`` arms come first, ``k`` shortens the slate.
 
     ``slots`` (n_slots, n_arms) tells which arms each slot may hold; None if any slot may hold any arm. ``context`` is
-    there if the problem has one.
+    there if the problem has one, ``unit`` if the caller named one.
     """
 
     eligible: list[int] | None
@@ -98,6 +98,7 @@ class SlateRequest(NamedTuple):
     k: int | None
     slots: Bools | None = None
     context: EncodedContext | None = None
+    unit: str = ""
 
 
 def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None) -> SlateRequest:
@@ -159,7 +160,7 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
     actions = actions_of(learner, request)
     key, batch = learner.key("mind", id), list[int]()
     if playable.any():
-        batch = learner.choose(key, playable, pinned, actions, request.context)
+        batch = learner.choose(key, playable, pinned, actions, request.context, unit=request.unit)
     if not batch:
         raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
     picks = [j for j in batch if j not in pinned][: size - len(pinned)]

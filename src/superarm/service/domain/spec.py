@@ -442,7 +442,8 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     arms
         The names of all arms: what slates are made of, products for instance.
     items
-        The names of all items: what an arm may succeed with, segments of customers for instance.
+        The names of all items: what an arm may succeed with, segments of customers for instance. ``learn``: outcomes
+        are about arms alone, and the groups of visitors that slates should serve are learnt from the decisions.
     weights
         How much each item counts in the reward; 1 each by default.
     reward
@@ -466,7 +467,9 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]
-    items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] = field(default_factory=lambda: ["value"])
+    items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] | Literal["learn"] = field(
+        default_factory=lambda: ["value"]
+    )
     weights: Annotated[list[Weight], Meta(max_length=MAX_ITEMS)] | None = None
     reward: RewardSpec = RewardSpec()
     k: Annotated[int, Meta(ge=1, le=MAX_K)] = 1
@@ -477,6 +480,11 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     support: dict[Name, Annotated[list[Name], Meta(max_length=MAX_ITEMS)]] | None = None
     triggered: bool = False
     context: ContextSpec | None = None
+
+    @property
+    def item_names(self) -> list[str]:
+        """The names of all items; where these are learnt, outcomes have one name."""
+        return ["value"] if self.items == "learn" else list(self.items)
 
 
 BLOCKS = 16
@@ -489,21 +497,32 @@ def to_problem(spec: ProblemSpec) -> Problem:
     >>> to_problem(ProblemSpec(arms=["a", "b"], k=2)).k
     2
     """
-    arms, items = Names(spec.arms, "arms"), Names(spec.items, "items")
-    check_size(len(spec.arms), len(spec.items), spec.support)
-    if spec.reward.name == "spread" and spec.arms != spec.items:
+    names = spec.item_names
+    arms, items = Names(spec.arms, "arms"), Names(names, "items")
+    check_size(len(spec.arms), len(names), spec.support)
+    _check_learnt(spec)
+    if spec.reward.name == "spread" and spec.arms != names:
         raise InvalidArgument("items", "differ from the arms", "with the reward spread both are the nodes")
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
     reward = to_reward(spec.reward)
     context = None if spec.context is None else to_context(spec.context, spec.arms)
-    problem = Problem(len(spec.arms), len(spec.items), reward, actions, spec.weights, support, context)
+    problem = Problem(len(spec.arms), len(names), reward, actions, spec.weights, support, context)
     check_context(problem)
-    check_items_from(spec.context, spec.items, support is None and not spec.triggered)
+    check_items_from(spec.context, names, support is None and not spec.triggered)
     if spec.triggered and context is not None and context.pairs:
         wrong = "arms outside of the slate may be triggered, whose pairs are not stored"
         raise InvalidArgument("context.pairs", wrong, "leave out pairs, or triggered")
     return problem
+
+
+def _check_learnt(spec: ProblemSpec) -> None:
+    """Refuse what does not go with items that are learnt."""
+    if spec.items == "learn":
+        given = {"weights": spec.weights, "support": spec.support, "context": spec.context, "triggered": spec.triggered}
+        wrong = next((name for name, value in given.items() if value), None)
+        if wrong is not None or spec.reward != RewardSpec():
+            raise InvalidArgument(wrong or "reward", "given beside items that are learnt", "leave it out")
 
 
 def _actions(spec: ProblemSpec, arms: Names) -> Actions:

@@ -1,7 +1,10 @@
 """Settings of a problem that contradict one another, or what its decisions look like."""
 
+import math
+
 import numpy as np
 
+from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
 from superarm.service.domain.problem import ProblemState
 
@@ -77,6 +80,28 @@ def _from_estimates(learner: ProblemState) -> list[str]:
     if (said := warn_of_gap(learner, learner.history.earned(learner.weighty_items))) is not None:
         found.append(said)
     return found
+
+
+def say_need(learner: ProblemState) -> str:
+    """Whether visitors fall into groups that items should serve, in a sentence; empty where that is not asked.
+
+    Where the problem learns items, by its decisions; where it has one item, by what its slates claimed and earned.
+    """
+    if learner.learnt is not None:
+        since = next((one.version for one in learner.learnt.versions if len(one.shares) > 1), 0)
+        return learner.learnt.need().say(f"slates serve all of them, since version {since} of the items")
+    earned = learner.history.earned(learner.weighty_items)
+    one = learner.problem.n_items == 1 and isinstance(learner.problem.reward, Coverage)
+    if not one or earned is None or earned.gap is None or not math.isfinite(earned.gap.reach):
+        return ""
+    gap, reach = earned.gap
+    if gap >= -reach:
+        return ""
+    served, promised = 100 * earned.realised.value, 100 * (earned.realised.value - gap)
+    return (
+        f"The slates served {served:.0f} of 100 visitors, the estimates promised {promised:.0f}: answers of one "
+        'visitor hang together. A problem with items: "learn" finds out which visitors are alike.'
+    )
 
 
 def warn_of_gap(learner: ProblemState, earned: Earned | None) -> str | None:

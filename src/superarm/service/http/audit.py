@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Warmed
+from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
 from superarm.service.replies import AuditEntry
 from superarm.service.storage.base import Store
 
@@ -34,7 +34,7 @@ def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEn
 def _describe(event: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(event, Created):
         settings = msgspec.to_builtins(event.spec.settings)
-        return "created", {"n_arms": len(event.spec.arms), "n_items": len(event.spec.items), "settings": settings}
+        return "created", {"n_arms": len(event.spec.arms), "n_items": len(event.spec.item_names), "settings": settings}
     if isinstance(event, Changed):
         return "settings", {"version": event.version, "settings": msgspec.to_builtins(event.settings)}
     if isinstance(event, (Armed, Itemed)):
@@ -43,11 +43,14 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
         if isinstance(event, Armed) and event.restore:
             numbers["n_restored"], shown["restored_numbers"] = len(event.restore), event.restore[:MAX_NAMES]
         return ("arms" if isinstance(event, Armed) else "items"), numbers | shown
+    details: dict[str, Any] = {}
+    if isinstance(event, Learnt):
+        details = {"version": event.version, "classes": len(event.shares), "of": event.of}
+    if isinstance(event, (Compacted, ErasureRequested)):
+        details = {"decisions": event.n}
     if isinstance(event, Warmed):
         return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
-    if isinstance(event, (Compacted, ErasureRequested)):
-        return str(event.__struct_config__.tag), {"decisions": event.n}
-    return type(event).__name__.lower(), {}  # "deleted", for instance
+    return str(event.__struct_config__.tag), details  # "deleted", for instance
 
 
 def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:

@@ -89,11 +89,15 @@ def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Ex
     silent = {} if record.closed or asked.silence is None else counted_rows(record)
     state.change_pending(asked, held, ())
     state.count(asked, silent, -1.0)
+    if silent and state.learnt is not None:
+        state.learnt.record(asked, {})
     try:
-        return explain_decision(state.learner, made, most, state.key("mind", asked.id))
+        return explain_decision(state.chooser, made, most, state.key("mind", asked.id))
     finally:
         state.change_pending(asked, (), held)
         state.count(asked, silent, 1.0)
+        if silent and state.learnt is not None:
+            state.learnt.record(asked, silent)
 
 
 def to_reply(problem: str, found: Explanation) -> ExplanationReply:

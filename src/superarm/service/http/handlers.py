@@ -21,7 +21,7 @@ from superarm.service.http.explanations import explain, to_reply
 from superarm.service.http.query import explain as explain_body
 from superarm.service.http.query import parse_problem_name
 from superarm.service.http.service import Service
-from superarm.service.runtime import admin, feedback
+from superarm.service.runtime import admin, feedback, learning
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import run_all
@@ -118,6 +118,20 @@ async def post_items(call: Call) -> Answer:
     """Add and retire items."""
     await admin.change_items(call.coordinator, *call.problem, call.body, call.who.key)
     return 200, await _problem(call)
+
+
+async def get_items(call: Call) -> Answer:
+    """The items; where the problem learns them, the groups of visitors that it found, and all versions."""
+    return 200, await call.read(views.items)
+
+
+async def learn_items(call: Call) -> Answer:
+    """Learn the items anew, or return to an earlier version of them; either is a new version."""
+    if call.body.version is None:
+        await learning.learn_items(call.coordinator, call.problem, call.who.key)
+    else:
+        await learning.restore_items(call.coordinator, call.problem, call.body.version, call.who.key)
+    return await get_items(call)
 
 
 async def patch_settings(call: Call) -> Answer:

@@ -81,6 +81,10 @@ OPERATIONS = (
         "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
     ),
     Operation("POST", f"{P}/items", "admin", handlers.post_items, PROBLEM, FEW, schemas.ItemsBody, NEW_ITEM),
+    Operation("GET", f"{P}/items", "read", handlers.get_items, replies.ItemsReply, (404,)),
+    Operation(
+        "POST", f"{P}/items/learn", "admin", handlers.learn_items, replies.ItemsReply, FEW, schemas.LearnBody, {}
+    ),
     Operation("PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
     Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
     Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),

@@ -12,15 +12,18 @@ from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.warnings import list_warnings, warn_of_gap
+from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
 from superarm.service.replies import (
     ArmRow,
     DecisionReply,
     EarnedReply,
     GroupReply,
     IntervalReply,
+    ItemsReply,
+    ItemsVersion,
     LiftReply,
     ProblemReply,
+    VisitorClass,
 )
 
 
@@ -66,6 +69,25 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.asked,
         advice.reason if learner.settings.policy.name == advice.name else UNSET,
     )
+
+
+def items(learner: ProblemState) -> ItemsReply:
+    """The reply that shows the items of a problem, and whether groups of visitors should be served by items."""
+    learner.flush()
+    earned = learner.history.earned(learner.weighty_items)
+    realised = None if earned is None else earned.realised.value
+    claimed = None if earned is None or earned.gap is None else earned.realised.value - earned.gap.value
+    names, said, learnt = list(learner.items.all), say_need(learner), learner.learnt
+    if learnt is None:
+        return ItemsReply(False, names, said, learner.decisions, 0, [], [], realised, claimed)
+    found = learnt.counts.items
+    groups = [
+        VisitorClass(float(found.shares[c]), float(found.p[:, c].mean()), found.telling_arms(c))
+        for c in np.argsort(-found.shares).tolist()
+    ]
+    versions = [ItemsVersion(one.version, one.at, len(one.shares), one.n, one.z, one.of) for one in learnt.versions]
+    counts = len(learnt.counts.told), learnt.counts.due
+    return ItemsReply(True, names, said, *counts, groups, versions, realised, claimed)
 
 
 def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftReply:

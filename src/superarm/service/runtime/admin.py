@@ -74,7 +74,7 @@ async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> N
 def _check(spec: ProblemSpec) -> ProblemSpec:
     """The description with what its owner left out, if all of it fits."""
     check_new_names(spec.arms, "arms")
-    check_new_names(spec.items, "items")
+    check_new_names(spec.item_names, "items")
     try:
         problem, arms = to_problem(spec), Names(spec.arms, "arms")
         spec = complete(spec, problem)
@@ -215,6 +215,8 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
     """Add and retire items; a retired item has the weight 0."""
 
     def plan(learner: ProblemState) -> Itemed | None:
+        if learner.learnt is not None:
+            raise invalid("add", "the items of this problem are learnt", "leave them to it")
         weights = [1.0] * len(body.add) if body.weights is None else body.weights
         if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
             raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one weight per item")

@@ -103,7 +103,8 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
     settings = learner.settings
     names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
     allowed = restrict(learner, body)
-    request = to_request(allowed, learner.problem.n_arms, names)._replace(context=encode_context(learner, body))
+    request, unit = to_request(allowed, learner.problem.n_arms, names), digest_unit(learner, body.unit)
+    request = request._replace(context=encode_context(learner, body), unit=unit)
     slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
     group = assign_group(learner, id, body.unit, slate, request, baseline)
@@ -131,7 +132,7 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         inclusion=shown.inclusion,
         draws=shown.draws if shown.inclusion is not None else 0,
         group=group.name,
-        unit=digest_unit(learner, body.unit),
+        unit=unit,
         fallback=group.fallback,
         context=_context(learner, request, body, shown.action),
         born=learner.born,
@@ -175,8 +176,8 @@ def find_items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     """The items that a decision is about, as the request or its context says; None for all."""
     if body.items is None:
         return _items_of_context(learner, body.context)
-    if isinstance(learner.problem.support, Sparse) or learner.triggered:
-        wrong = "the problem has a support, or triggered arms"
+    if isinstance(learner.problem.support, Sparse) or learner.triggered or learner.learnt is not None:
+        wrong = "the problem has a support, triggered arms, or items that it learns"
         raise invalid("items", wrong, "leave it out: report what was not observed with seen: false")
     return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
 

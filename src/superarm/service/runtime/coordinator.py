@@ -278,7 +278,7 @@ class Coordinator:
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if it has been created meanwhile."""
-        size = len(event.spec.arms) * (1 + len(event.spec.items))
+        size = len(event.spec.arms) * (1 + len(event.spec.item_names))
         async with self._creating:
             done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event, size)
         return done.event is not None

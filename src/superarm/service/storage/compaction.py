@@ -71,6 +71,9 @@ def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) 
     if not old:
         return
     notes = []
+    for (_, id), problem in old.items():
+        if (state := ledger.problems.get(problem)) is not None and state.learnt is not None:
+            state.learnt.counts.name_unit(id, None)  # what was learnt stays; an erasure could not find the decision
     for problem, n in Counter(old.values()).items():
         known, event = ledger.problems.get(problem), Compacted(int(time.time() * 1000), n)
         step = 1 + (ledger.deleted[problem] if known is None else known.step)

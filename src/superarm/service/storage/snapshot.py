@@ -19,6 +19,7 @@ from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
+from superarm.service.domain.learnt import StoredAnswer
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState, fitted_part
 from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
@@ -38,6 +39,7 @@ class Counters(Struct, frozen=True, array_like=True):
     ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally, and ``kept`` what a logistic one
     does; other policies keep nothing.
     ``contexts`` is what a problem with contexts keeps beside the tally, ``fitted`` what a policy fits to all of it.
+    ``answers`` are the decisions that items are learnt from, ``classes`` the tally by class.
     """
 
     tenant: str
@@ -51,6 +53,8 @@ class Counters(Struct, frozen=True, array_like=True):
     contexts: dict[str, Any] | None = None
     kept: list[bytes] = []
     fitted: dict[str, Any] | None = None
+    answers: list[StoredAnswer] = []
+    classes: list[bytes] = []
 
 
 FORMAT = 2
@@ -110,6 +114,8 @@ def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
         None if state.contexts is None else contexts_to_plain(learner),
         [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
         fitted_part(held),
+        [] if state.learnt is None else state.learnt.to_stored(),
+        [] if state.learnt is None else _tally_to_bytes(state.learnt.learner.tally),
     )
 
 
@@ -233,6 +239,10 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
         held = {**(held or {}), **(held_from_plain(part.fitted, like) or {})}
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
+    if state.learnt is not None and part.classes:
+        state.learnt.restore(part.answers)
+        own = state.learnt.learner
+        own.restore(_tally_from_bytes(part.classes, own.tally), 0)
 
 
 class VerifyReport(NamedTuple):

@@ -1,0 +1,225 @@
+"""Problems with ``items: "learn"``: groups of visitors from the problem's own log, as versions that are exact."""
+
+import asyncio
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from superarm.items.counts import to_rows
+from superarm.items.latent import learn_rows, prior_tally
+from superarm.service.application import application
+from superarm.service.domain.ledger import fold
+from superarm.service.http.service import ServiceLimits
+from superarm.service.runtime import learning
+from superarm.service.storage.compaction import compact
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.storage.sqlite import Sqlite
+
+from .inprocess import serving
+from .memory_store import MemoryStore
+from .replaying import replay
+
+P = "/v1/problems/p"
+ARMS = [f"film {n}" for n in range(12)]
+LIKES = np.where(np.arange(12)[:, None] // 6 == np.arange(2), 0.5, 0.02)  # two tastes, six films each
+SPEC = {"arms": ARMS, "items": "learn", "k": 4, "seed": 3}
+
+
+async def post(http, path, **body):
+    reply = await http.post(path, json=body)
+    assert reply.status_code in (200, 201), reply.text
+    return reply.json()
+
+
+async def visit(http, n, rng, unit=None, problem=P):
+    """One visitor; whether they liked something."""
+    taste = int(rng.random() < 0.35) if unit is None else int(unit[-1])
+    made = await post(http, f"{problem}/decisions", id=f"{problem}-{n}", **({} if unit is None else {"unit": unit}))
+    liked = rng.random(4) < LIKES[made["action"], taste]
+    await post(http, f"/v1/decisions/{made['id'].replace('/', '%2F')}/feedback", outcome=[[float(x)] for x in liked])
+    return bool(liked.any())
+
+
+async def learnt_when_due(http):
+    """Wait until the items that are due are learnt."""
+    for _ in range(2_000):
+        found = (await http.get(f"{P}/items")).json()
+        if found["decisions"] < found["next_at"]:
+            return found
+        await asyncio.sleep(0.01)
+    raise AssertionError("items that were due were not learnt")
+
+
+def test_groups_are_found_and_more_visitors_are_served_than_with_one_item(monkeypatch):
+    """Three films for 65 visitors of 100 and one for the others please 76; four for the 65 please 64."""
+    monkeypatch.setattr(learning, "LOOK_SECONDS", 0.01)
+
+    async def run(items):
+        rng, served = np.random.default_rng(1), []
+        async with serving(application(MemoryStore())) as http:
+            (await http.put(P, json=SPEC | {"items": items})).raise_for_status()
+            for n in range(800):
+                served.append(await visit(http, n, rng))
+                if items == "learn" and n % 50 == 49:
+                    await learnt_when_due(http)
+            return np.array(served), (await http.get(f"{P}/items")).json(), (await http.get(P)).json()
+
+    served, found, problem = asyncio.run(run("learn"))
+    one, alone, _ = asyncio.run(run(["value"]))
+    assert served[400:].mean() > one[400:].mean() + 0.06
+    assert served[400:].mean() > 0.72
+    assert served.mean() > one.mean()
+    assert [version["decisions"] for version in found["versions"]] == [200, 300, 450, 700]
+    assert len(found["classes"]) == found["versions"][-1]["classes"] == 2
+    assert {len({ARMS.index(arm) // 6 for arm in one["arms"]}) for one in found["classes"]} == {1}
+    assert sum(one["share"] for one in found["classes"]) == pytest.approx(1.0)
+    assert "2 groups of visitors found: slates serve all of them" in found["said"]
+    assert abs(found["claimed"] - found["realised"]) < 0.08
+    assert problem["items"] == ["value"]
+    assert alone["learn"] is False
+    assert "the estimates promised" in alone["said"]
+
+
+async def use(http, seed=0, n=150):
+    """Decisions of units with all kinds of feedback, versions of items, and new arms; the ids of unit u1-1."""
+    draw, rng, ids = random.Random(seed), np.random.default_rng(seed), []
+    settings = {"policy": {"name": "kl_moss"}, "at_window_end": 0.0, "late": "learn", "explore": 0.1}
+    (await http.put(P, json=SPEC | {"settings": settings})).raise_for_status()
+    await post(http, f"{P}/outcomes", id="before", arms=ARMS[:3], outcomes=[[1.0], [0.0], [0.25]])
+    for i in range(n):
+        unit = None if i % 3 == 0 else f"u{draw.randrange(4)}-{draw.randrange(2)}"
+        taste, id = draw.randrange(2) if unit is None else int(unit[-1]), f"d{i}"
+        ids += [id] if unit == "u1-1" else []
+        body = {"unit": unit} if unit else {}
+        made = await post(http, f"{P}/decisions", id=id, deferred=draw.random() < 0.1, **body)
+        for again in range(draw.randrange(3)):
+            told = [
+                {"arm": arm, "value": round(float(rng.random() < LIKES[j % 12, taste]) * (1 - 0.3 * again), 2)}
+                for arm, j in zip(made["arms"], made["action"], strict=True)
+            ]
+            some = told if draw.random() < 0.6 else draw.sample(told, 2)
+            await post(http, f"/v1/decisions/{id}/feedback", feedback=some, amend=again > 0)
+        if draw.random() < 0.1:
+            await http.post(f"/v1/decisions/{id}/activate", json={"shown": []})  # refused if it is complete
+        if i in (60, 110, 130):
+            await post(http, f"{P}/items/learn")
+        if i == 120:
+            await post(http, f"{P}/items/learn", version=1)
+        if i == 80:
+            await post(http, f"{P}/arms", add=["new film"], retire=["film 11"])
+    return ids
+
+
+@pytest.fixture
+def two_classes(monkeypatch):
+    """Two classes are found, however few decisions there are; the number of fits."""
+    fits = []
+
+    def learn(told, arms, seed):
+        fits.append(seed)
+        return replace(learn_rows(to_rows(told, len(arms)), (2,), seed=seed, arms=arms), z=3.0)
+
+    monkeypatch.setattr(learning, "learn_answers", learn)
+    return fits
+
+
+def counters(ledger):
+    """All counters but the number of events."""
+    made = encode_counters("default", "p", ledger.problems["default", "p"])
+    return {name: getattr(made, name) for name in made.__struct_fields__ if name != "step"}
+
+
+def naive_counts(state):
+    """The tally by class, decision by decision, from what is stored."""
+    items = state.learnt.counts.items
+    n, s = np.zeros(items.p.shape), np.zeros(items.p.shape)
+    for told in state.learnt.counts.told.values():
+        share = items.posterior(told.arms, told.answers)
+        for arm, x in zip(told.arms, told.answers, strict=True):
+            n[arm] += share
+            s[arm] += np.floor(share * x * 2.0**24 + 0.5) / 2.0**24
+    return n, s
+
+
+def test_replay_erasure_and_restart_are_exact_across_versions(tmp_path, two_classes):
+    """Live, folded, restored and replayed states are equal; an erased unit leaves no trace; nothing is fitted again."""
+    app = application(Sqlite(tmp_path / "log.db"), ServiceLimits(snapshot_every=40))
+
+    async def run():
+        async with serving(app) as http:
+            ids = await use(http)
+            assert (await http.get("/v1/decisions/d149/explanation")).status_code == 200
+            before = app.service.coordinator.ledger.problems["default", "p"].learnt.counts
+            assert len(before._units) == 8
+            assert (await post(http, f"{P}/erasures", unit="u1-1"))["erased"] == len(ids) > 5
+            found = (await http.get(f"{P}/items")).json()
+            state = app.service.coordinator.ledger.problems["default", "p"]
+            assert len(state.learnt.counts._units) == 7
+            tally, (n, s) = state.learnt.learner.tally, naive_counts(state)
+            nothing = np.zeros_like(n)
+            prior = prior_tally(state.learnt.counts.items, nothing, nothing)
+            assert np.array_equal(tally.pulls - prior.pulls, state.tally.pulls)
+            assert (tally.total - prior.total).sum(axis=1) == pytest.approx(state.tally.total[:, 0], abs=1e-4)
+            assert np.array_equal(tally.total[0] - prior.total[0], s.T)
+            assert np.array_equal(tally.counts(tally.pulls)[0] - prior.counts(prior.pulls)[0], n.T)
+            return ids, counters(app.service.coordinator.ledger), found
+
+    ids, live, found = asyncio.run(run())
+    assert [(one["version"], one["of"], one["classes"]) for one in found["versions"]] == [
+        *((1, 0, 2), (2, 0, 2), (3, 1, 2), (4, 0, 2))
+    ]
+    assert two_classes == [1, 2, 4]
+    store = Sqlite(tmp_path / "log.db", lock=False)
+    store.open()
+    assert verify(store).faults == []
+    assert counters(restore_ledger(store)[0]) == live
+    kept = [read.entry for read in store.tail({}) if read.entry.kind != "decision" or read.entry.stream not in ids]
+    without = counters(fold(kept, None))
+    assert (without["classes"], without["answers"]) == (live["classes"], live["answers"])
+    assert not any(one.id in ids for one in live["answers"])
+    again = list(replay(store))
+    assert len(again) == 150
+    assert all(one.same for one in again)
+    assert two_classes == [1, 2, 4]
+    store.close()
+
+
+def test_what_a_compaction_removes_counts_on_without_its_unit(tmp_path, two_classes):
+    async def run():
+        async with serving(application(Sqlite(tmp_path / "log.db"))) as http:
+            await use(http)
+
+    asyncio.run(run())
+    store = Sqlite(tmp_path / "log.db")
+    before = counters(restore_ledger(store)[0])
+    assert compact(store, 2**62) > 50
+    assert verify(store).faults == []
+    ledger = restore_ledger(store)[0]
+    after = counters(ledger)
+    assert after["classes"] == before["classes"]
+    assert [one.id for one in after["answers"]] == [one.id for one in before["answers"]]
+    units = [sum(bool(one.unit) for one in part["answers"]) for part in (before, after)]
+    assert units[0] > units[1] == sum(record.asked.unit != "" for record in ledger.pending.values() if record.active)
+    store.close()
+
+
+def test_what_does_not_go_with_learnt_items_is_refused():
+    async def run():
+        async with serving(application(MemoryStore())) as http:
+            wrong = {"weights": [1.0], "triggered": True, "reward": {"name": "linear"}, "support": {"film 0": []}}
+            for name, value in wrong.items():
+                reply = await http.put(P, json=SPEC | {name: value})
+                assert reply.status_code == 422
+                assert name in reply.text
+            (await http.put(P, json=SPEC)).raise_for_status()
+            assert (await http.post(f"{P}/items", json={"add": ["x"]})).status_code == 422
+            assert (await http.post(f"{P}/decisions", json={"items": ["value"]})).status_code == 422
+            assert (await http.post(f"{P}/items/learn", json={"version": 1})).status_code == 404
+            (await http.put("/v1/problems/q", json=SPEC | {"items": ["value"]})).raise_for_status()
+            given = await http.post("/v1/problems/q/items/learn", json={})
+            assert given.status_code == 422
+            assert "those of this problem are given" in given.text
+
+    asyncio.run(run())
