@@ -301,7 +301,8 @@ def test_every_command_of_the_reference_works():
         media = {"content-type": options.get("-H", "application/json").removeprefix("content-type: ")}
         async with serving(application(MemoryStore())) as http:
             if method != "PUT" or not words[-1].endswith("/ads"):
-                (await http.put("/v1/problems/ads", json=EXAMPLE)).raise_for_status()
+                learns = {"items": "learn"} if words[-1].endswith("/learn") else {}
+                (await http.put("/v1/problems/ads", json=EXAMPLE | learns)).raise_for_status()
                 if "/decisions" not in words[-1] or "visit-1" in words[-1]:
                     (await http.post("/v1/problems/ads/decisions", json=ASKED)).raise_for_status()
             url = words[-1].replace("localhost:8000", "http://localhost")

@@ -374,6 +374,44 @@ export interface ItemsBody {
   retire?: string[];
 }
 
+/** The items of a problem. */
+export interface ItemsReply {
+  /** Whether the problem learns them itself. */
+  learn: boolean;
+  /** The names of the items of feedback. */
+  items: string[];
+  /** Whether groups of visitors should be served by items, in a sentence; empty where that is not asked. */
+  said: string;
+  /** How many decisions items are learnt from. */
+  decisions: number;
+  /** From how many decisions on they are learnt anew. */
+  next_at: number;
+  /** The groups of visitors that slates serve now, the largest first. */
+  classes: VisitorClass[];
+  /** All versions, the newest last. */
+  versions: ItemsVersion[];
+  /** The mean reward of the newest finished decisions: the share of visitors who liked something, if outcomes are 0 or 1. */
+  realised: number | null;
+  /** What the estimates said of the same slates, for all visitors together. */
+  claimed: number | null;
+}
+
+/** A version of items that were learnt. */
+export interface ItemsVersion {
+  /** Its number, counted from 1. */
+  version: number;
+  /** When it was written, in milliseconds since 1970. */
+  at: number;
+  /** How many groups of visitors it has. */
+  classes: number;
+  /** How many decisions counted then. */
+  decisions: number;
+  /** By how many standard errors so many groups explain held-out visitors better than one. */
+  z: number;
+  /** The earlier version that it repeats; 0 if it was learnt. */
+  of: number;
+}
+
 /** What every arm costs, and what a slate may cost. */
 export interface KnapsackParameters {
   /** What every arm costs. */
@@ -402,6 +440,12 @@ export interface LaminarSpec {
   name: "laminar";
   /** Its parameters. */
   parameters: LaminarParameters;
+}
+
+/** Which items a problem that learns them should have. */
+export interface LearnBody {
+  /** An earlier version, to return to; without it, items are learnt anew from all decisions. */
+  version?: number | null;
 }
 
 /** The reward with the policy against that of the control share. All intervals hold together, at all times, with probability 1 - `delta`. */
@@ -584,8 +628,8 @@ export interface ProblemReply {
 export interface ProblemSpec {
   /** The names of all arms: what slates are made of, products for instance. */
   arms: string[];
-  /** The names of all items: what an arm may succeed with, segments of customers for instance. */
-  items?: string[];
+  /** The names of all items: what an arm may succeed with, segments of customers for instance. `learn`: outcomes are about arms alone, and the groups of visitors that slates should serve are learnt from the decisions. */
+  items?: string[] | "learn";
   /** How much each item counts in the reward; 1 each by default. */
   weights?: number[] | null;
   /** What a slate is worth. */
@@ -780,6 +824,16 @@ export interface VersionsReply {
   versions: Settings[];
 }
 
+/** A group of visitors that was found. */
+export interface VisitorClass {
+  /** The share of visitors who belong to it. */
+  share: number;
+  /** The mean rate at which they like arms. */
+  rate: number;
+  /** The arms that they like more than others do, the most telling first. */
+  arms: string[];
+}
+
 /** What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words. A plural that does not end in s is given after a stroke: `"person/people"`. `unit` is that of rewards. */
 export interface Words {
   /** One arm, such as product. */
@@ -808,6 +862,8 @@ export interface Operations {
   post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
   post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
   post_items: { given: { path: { name: string }; body: ItemsBody }; reply: ProblemReply };
+  get_items: { given: { path: { name: string } }; reply: ItemsReply };
+  learn_items: { given: { path: { name: string }; body: LearnBody }; reply: ItemsReply };
   patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
   get_versions: { given: { path: { name: string } }; reply: VersionsReply };
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
@@ -841,6 +897,8 @@ export const OPERATIONS = {
   post_arms: ["POST", "/v1/problems/{name}/arms"],
   post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
   post_items: ["POST", "/v1/problems/{name}/items"],
+  get_items: ["GET", "/v1/problems/{name}/items"],
+  learn_items: ["POST", "/v1/problems/{name}/items/learn"],
   patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
   get_versions: ["GET", "/v1/problems/{name}/versions"],
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

@@ -32,7 +32,7 @@ MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
 
 
-class Estimates(NamedTuple):
+class Claims(NamedTuple):
     """What is estimated: ``rows`` gives the parameters of some arms, (len(arms), n_items), for ``problem``."""
 
     problem: Any
@@ -116,7 +116,7 @@ class History(Struct):
             self.last = LastSlate(asked.t, action)
 
     def follow(
-        self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Estimates | None = None
+        self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Claims | None = None
     ) -> None:
         """A decision changed."""
         if before.closed == "expired":
@@ -125,7 +125,7 @@ class History(Struct):
             self._count_filled(before, after, problem)
             self.finish(after, problem, estimates)
 
-    def finish(self, after: DecisionRecord, problem: Any, estimates: Estimates | None = None) -> None:
+    def finish(self, after: DecisionRecord, problem: Any, estimates: Claims | None = None) -> None:
         """A decision closed that was open."""
         self.expired += after.closed == "expired"
         self.complete += after.closed == "complete"
@@ -177,7 +177,7 @@ class History(Struct):
                 moments.add_each(each[0], -1)
             self.lift.take_back(asked, value, each[0])
 
-    def flush(self, problem: Any, estimates: Estimates | None = None) -> None:
+    def flush(self, problem: Any, estimates: Claims | None = None) -> None:
         """Compute the rewards of the decisions that finished since the last call, and what was estimated of them."""
         finished, self.waiting = self.waiting, []
         self._add_partial([record for record in finished if record.asked.items is not None], problem, estimates)
@@ -193,7 +193,7 @@ class History(Struct):
                 stretch.gap.add(values[n] - claims[n])
             self.lift.add(record.asked, values[n], problem, each[n])
 
-    def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Estimates | None) -> None:
+    def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
         values: list[dict[int, float]] = [{} for _ in records]
         gaps: list[dict[int, float]] = [{} for _ in records]
@@ -271,7 +271,7 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float]
     return values, worth_each(problem, rows, sizes).tolist()
 
 
-def claims_of(records: list[DecisionRecord], estimates: Estimates) -> list[float]:
+def claims_of(records: list[DecisionRecord], estimates: Claims) -> list[float]:
     """What the estimates say of the slates of decisions."""
     sizes = np.array([len(record.action) for record in records], np.int64)
     claims: list[float] = values_each(estimates.problem, estimates.rows(_arms_of(records)), sizes).tolist()

@@ -45,7 +45,7 @@ from superarm.service.domain.events import (
     Refitted,
     Warmed,
 )
-from superarm.service.domain.history import Estimates, History
+from superarm.service.domain.history import Claims, History
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
@@ -198,9 +198,9 @@ class ProblemState:
         self.history.flush(self.problem, self._estimates)
 
     @property
-    def _estimates(self) -> Estimates | None:
+    def _estimates(self) -> Claims | None:
         """Estimated parameters by arms, and their problem; None where they depend on the context."""
-        return None if self.contexts is not None else Estimates(self.chooser.problem, self._estimate_rows)
+        return None if self.contexts is not None else Claims(self.chooser.problem, self._estimate_rows)
 
     def _estimate_rows(self, arms: Ints) -> Floats:
         support, one = self.chooser.problem.support, arms[None]
