@@ -10,21 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct, field
 
-from superarm import contextual, policies
-from superarm.actions import (
-    Actions,
-    Explicit,
-    GraphicMatroid,
-    Intersection,
-    Knapsack,
-    Laminar,
-    Matching,
-    PartitionMatroid,
-    Paths,
-    Slots,
-    SpanningTrees,
-    Subsets,
-)
+from superarm import actions, contextual, policies
+from superarm.actions import Actions
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.diffusion import Spread
@@ -193,7 +180,7 @@ class SubsetsSpec(ActionSpec, frozen=True, tag="subsets"):
     parameters: SubsetsParameters
 
     def build(self, arms: Names) -> Actions:
-        return Subsets(self.parameters.k)
+        return actions.Subsets(self.parameters.k)
 
 
 class ExplicitParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,7 +201,7 @@ class ExplicitSpec(ActionSpec, frozen=True, tag="explicit"):
     parameters: ExplicitParameters
 
     def build(self, arms: Names) -> Actions:
-        return Explicit([arms.numbers(batch) for batch in self.parameters.batches])
+        return actions.Explicit([arms.numbers(batch) for batch in self.parameters.batches])
 
 
 class PartitionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -245,7 +232,7 @@ class PartitionSpec(ActionSpec, frozen=True, tag="partition"):
 
     def build(self, arms: Names) -> Actions:
         own = self.parameters
-        return PartitionMatroid(each_arm(own.groups, arms.all, "groups"), own.limits, own.k, own.minimums)
+        return actions.PartitionMatroid(each_arm(own.groups, arms.all, "groups"), own.limits, own.k, own.minimums)
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True):
@@ -281,7 +268,9 @@ class LaminarSpec(ActionSpec, frozen=True, tag="laminar"):
     parameters: LaminarParameters
 
     def build(self, arms: Names) -> Actions:
-        return Laminar([(arms.numbers(family.arms).tolist(), family.limit) for family in self.parameters.families])
+        return actions.Laminar(
+            [(arms.numbers(family.arms).tolist(), family.limit) for family in self.parameters.families]
+        )
 
 
 class SlotsParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -302,7 +291,7 @@ class SlotsSpec(ActionSpec, frozen=True, tag="slots"):
     parameters: SlotsParameters
 
     def build(self, arms: Names) -> Actions:
-        return Slots([arms.numbers(allowed).tolist() for allowed in self.parameters.slots.values()])
+        return actions.Slots([arms.numbers(allowed).tolist() for allowed in self.parameters.slots.values()])
 
 
 class KnapsackParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -326,7 +315,7 @@ class KnapsackSpec(ActionSpec, frozen=True, tag="knapsack"):
     parameters: KnapsackParameters
 
     def build(self, arms: Names) -> Actions:
-        return Knapsack(each_arm(self.parameters.costs, arms.all, "costs"), self.parameters.budget)
+        return actions.Knapsack(each_arm(self.parameters.costs, arms.all, "costs"), self.parameters.budget)
 
 
 class EdgesParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -348,7 +337,7 @@ class ForestsSpec(ActionSpec, frozen=True, tag="forests"):
 
     def build(self, arms: Names) -> Actions:
         nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
-        return GraphicMatroid(len(nodes), ends)
+        return actions.GraphicMatroid(len(nodes), ends)
 
 
 class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
@@ -358,7 +347,7 @@ class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
 
     def build(self, arms: Names) -> Actions:
         nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
-        return SpanningTrees(len(nodes), ends)
+        return actions.SpanningTrees(len(nodes), ends)
 
 
 class MatchingSpec(ActionSpec, frozen=True, tag="matching"):
@@ -369,7 +358,7 @@ class MatchingSpec(ActionSpec, frozen=True, tag="matching"):
     def build(self, arms: Names) -> Actions:
         pairs = each_arm(self.parameters.edges, arms.all, "edges")
         left, right = ({name: n for n, name in enumerate(dict.fromkeys(p[side] for p in pairs))} for side in (0, 1))
-        return Matching(len(left), len(right), [(left[a], right[b]) for a, b in pairs])
+        return actions.Matching(len(left), len(right), [(left[a], right[b]) for a, b in pairs])
 
 
 class PathsParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -400,7 +389,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
         for name in (self.parameters.source, self.parameters.target):
             if name not in nodes:
                 raise InvalidArgument("actions.parameters", f"no edge touches node {name!r}", "name a node of an edge")
-        return Paths(len(nodes), ends, nodes[self.parameters.source], nodes[self.parameters.target])
+        return actions.Paths(len(nodes), ends, nodes[self.parameters.source], nodes[self.parameters.target])
 
 
 AnyRule = SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec
@@ -424,7 +413,7 @@ class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
     parameters: IntersectionParameters
 
     def build(self, arms: Names) -> Actions:
-        return Intersection([rule.build(arms) for rule in self.parameters.rules])
+        return actions.Intersection([rule.build(arms) for rule in self.parameters.rules])
 
 
 AnyActionSpec = (
@@ -450,14 +439,14 @@ def to_actions(spec: ActionSpec, arms: Names) -> Actions:
     array([1., 2.])
     """
     try:
-        actions = spec.build(arms)
-        actions.validate(len(arms.all))
+        built = spec.build(arms)
+        built.validate(len(arms.all))
     except InvalidArgument as error:
         where = error.argument if error.argument.startswith("actions.") else f"actions.parameters.{error.argument}"
         raise InvalidArgument(where, error.wrong, error.remedy) from None
-    if actions.capacity(len(arms.all)) > MAX_SLATE:
+    if built.capacity(len(arms.all)) > MAX_SLATE:
         raise InvalidArgument("actions", "a slate can have more than 1,000 arms", f"allow at most {MAX_SLATE}")
-    return actions
+    return built
 
 
 def each_arm(values: Mapping[str, Any], arms: Sequence[str], what: str) -> list[Any]:

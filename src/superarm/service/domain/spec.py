@@ -21,17 +21,8 @@ from superarm.core.problem import Problem
 from superarm.core.support import Sparse
 from superarm.policies import Policy
 from superarm.rewards import Reward
-from superarm.service.domain.components import (
-    REWARDS,
-    AnyActionSpec,
-    Name,
-    build,
-    check_arms,
-    each_arm,
-    find,
-    find_policy,
-    to_actions,
-)
+from superarm.service.domain import components
+from superarm.service.domain.components import AnyActionSpec, Name
 
 MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000
 MAX_CONTEXT_NUMBERS = 20_000_000
@@ -207,7 +198,7 @@ def to_context(spec: ContextSpec, arms: list[str]) -> Context:
     """
     try:
         declared = None if spec.arm_features is None else spec.arm_features.build()
-        rows = None if spec.arms is None else each_arm(spec.arms, arms, "arms")
+        rows = None if spec.arms is None else components.each_arm(spec.arms, arms, "arms")
         features = spec.features.build()
         context = Context(features, rows, spec.model.build(), spec.interactions, spec.pairs, declared)
     except InvalidArgument as error:
@@ -529,7 +520,7 @@ def _actions(spec: ProblemSpec, arms: Names) -> Actions:
     if spec.actions is not None:
         if spec.batches is not None or spec.k != 1:
             raise InvalidArgument("actions", "given beside k or batches", "give one of the three")
-        return to_actions(spec.actions, arms)
+        return components.to_actions(spec.actions, arms)
     return Subsets(spec.k) if spec.batches is None else Explicit([arms.numbers(batch) for batch in spec.batches])
 
 
@@ -549,7 +540,7 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
     >>> to_support(arms, items, {"a": ["z", "x"], "b": ["y"]}).items
     array([0, 2, 1])
     """
-    check_arms(support, arms.all, "support")
+    components.check_arms(support, arms.all, "support")
     rows = []
     for arm in arms.all:
         try:
@@ -562,8 +553,8 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
 
 def to_reward(spec: RewardSpec) -> Reward:
     """The library's reward."""
-    make = find(spec.name, REWARDS, "reward.name")
-    return build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
+    make = components.find(spec.name, components.REWARDS, "reward.name")
+    return components.build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
 
 
 def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
@@ -582,8 +573,8 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
     Bernstein(rho=1)
     """
-    make = find_policy(spec.name).make
-    policy: Policy = build(make, spec.parameters, "policy.parameters")
+    make = components.find_policy(spec.name).make
+    policy: Policy = components.build(make, spec.parameters, "policy.parameters")
     if spec.baseline is not UNSET and arms is not None:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))
@@ -625,7 +616,7 @@ def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
         remedy = "declare a context when the problem is created, or choose another policy"
         raise InvalidArgument("settings.policy", f"{settings.policy.name} needs a context", remedy) from None
     forgets = settings.policy.window is not UNSET or settings.policy.half_life is not UNSET
-    if forgets and find_policy(settings.policy.name).make is policies.pooled_thompson:
+    if forgets and components.find_policy(settings.policy.name).make is policies.pooled_thompson:
         wrong = f"{settings.policy.name} fits a prior to all that was observed"
         raise InvalidArgument("settings.policy", wrong, "leave out window and half_life, or choose another policy")
     if forgets and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:

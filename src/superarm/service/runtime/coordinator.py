@@ -23,14 +23,8 @@ from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer
-from superarm.service.storage.base import (
-    MOVED,
-    LogLine,
-    Position,
-    Store,
-    StoreUnavailable,
-    recall_decision,
-)
+from superarm.service.storage import base
+from superarm.service.storage.base import LogLine, Store, StoreUnavailable
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
@@ -101,7 +95,7 @@ class Coordinator:
         self.store, self._compiled = store, compiled
         self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
         self.ledger: Ledger = Ledger()
-        self.position: Position = {}
+        self.position: base.Position = {}
         self.writer: Writer
         self.rates = TokenBuckets()
         self.condition = Condition()
@@ -150,7 +144,7 @@ class Coordinator:
         """Note why the log cannot be written; empty if it can."""
         self.condition.note(f"the log cannot be written: {wrong}" if wrong else "")
 
-    def include(self, ledger: Ledger, position: Position) -> None:
+    def include(self, ledger: Ledger, position: base.Position) -> None:
         """Take on problems that were read, with their pending decisions."""
         if self.ledger.problems:
             self.ledger.include(ledger)
@@ -240,7 +234,7 @@ class Coordinator:
             return found
         if "\0" in key[1]:
             raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
-        found = await asyncio.to_thread(recall_decision, self.store, key)
+        found = await asyncio.to_thread(base.recall_decision, self.store, key)
         if found is None:
             raise unknown("decision", key[1])
         return self.ledger.record(key) or found
@@ -366,7 +360,7 @@ class Coordinator:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
-            record = record or recall_decision(self.store, key)
+            record = record or base.recall_decision(self.store, key)
             if record is None or not self.ledger.serves(problem[0], record):
                 raise unknown("decision", work.stream)
         event = work.plan(state, record)
@@ -415,7 +409,7 @@ class Coordinator:
         self.ledger.remove(problem)
 
     def _answer(self, one: Planned, seq: int) -> None:
-        if seq == MOVED:
+        if seq == base.MOVED:
             _reply(one.work, overloaded("the problem has moved to another worker; try again"))
         elif seq == 0:
             _reply(one.work, Written(taken=True))

@@ -17,33 +17,10 @@ from typing import Any
 
 from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.base import (
-    MOVED,
-    KeyRow,
-    LogLine,
-    NumberedLine,
-    Position,
-    ReadEntry,
-    SavedSnapshot,
-    Store,
-    StoreUnavailable,
-    decode_line,
-)
-from superarm.service.storage.postgres_tables import (
-    CLASS,
-    COMPACTED,
-    COMPACTED_VERSIONS,
-    INSERT,
-    NAMES,
-    TAIL,
-    TAIL_OF_LOG,
-    log_name,
-    migrate,
-    note_sharding,
-    note_version,
-    problem_of,
-    reshard,
-)
+from superarm.service.storage import base
+from superarm.service.storage import postgres_tables as tables
+from superarm.service.storage.base import MOVED, LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
+from superarm.service.storage.postgres_tables import log_name, problem_of
 from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
 
 try:
@@ -163,7 +140,7 @@ class Postgres(Store):
         with self._connecting:
             if self._reader is None:
                 reader = connect(self._url)
-                self._version = migrate(reader)
+                self._version = tables.migrate(reader)
                 self._reader = reader
             elif self._reader.closed:
                 self._reader = connect(self._url)
@@ -184,7 +161,7 @@ class Postgres(Store):
         try:
             connection.execute(_SESSION)
             _refuse_logs_of_workers(connection)
-            note_sharding(connection)
+            tables.note_sharding(connection)
             self.worker = _take_slot(connection, self.worker)
         except BaseException:
             connection.close()
@@ -257,13 +234,13 @@ class Postgres(Store):
 
     def problem_names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant, whoever owns them."""
-        return [name for (name,) in self.rows(NAMES, (tenant,))]
+        return [name for (name,) in self.rows(tables.NAMES, (tenant,))]
 
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
         own = int(self.worker[1:]) if self.worker else None
         for _ in range(N_TRIES):
-            rows = self.rows(query, (CLASS, MAX_WORKERS - 1))
+            rows = self.rows(query, (tables.CLASS, MAX_WORKERS - 1))
             taken = [number for number, free in rows if not free and number != own]
             if not taken:
                 return
@@ -301,13 +278,13 @@ class Postgres(Store):
         )
         return [next(self.rows(query, (*line[:4], line.body.decode())), (0,))[0] for line in lines]
 
-    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
-        return self.entries(TAIL, (json.dumps(after), "problem" if problems else "%"))
+    def tail(self, after: base.Position, *, problems: bool = False) -> Iterator[base.ReadEntry]:
+        return self.entries(tables.TAIL, (json.dumps(after), "problem" if problems else "%"))
 
-    def entries(self, query: str, values: Any) -> Iterator[ReadEntry]:
+    def entries(self, query: str, values: Any) -> Iterator[base.ReadEntry]:
         """The events that a query gives."""
         for worker, seq, *line in self.rows(query, values):
-            yield ReadEntry(worker, seq, decode_line(LogLine(*line)))
+            yield base.ReadEntry(worker, seq, decode_line(LogLine(*line)))
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -339,7 +316,7 @@ class Postgres(Store):
     def read_bases(self, log: str | None) -> list[SavedSnapshot]:
         """The base of a log, or of all logs (None), if it was compacted."""
         self._connection()
-        if self._version < COMPACTED_VERSIONS:
+        if self._version < tables.COMPACTED_VERSIONS:
             return []
         query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
         return [SavedSnapshot(digest, bytes(body)) for digest, body in self.rows(query, (log, log))]
@@ -362,10 +339,10 @@ class Postgres(Store):
         self._connection().execute("DELETE FROM superarm_snapshots")
 
     @explain_errors()
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
-        version, connection = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS, self._connection()
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[base.NumberedLine]) -> None:
+        version, connection = self._version % tables.COMPACTED_VERSIONS + tables.COMPACTED_VERSIONS, self._connection()
         with connection.transaction():
-            connection.execute(COMPACTED)
+            connection.execute(tables.COMPACTED)
             for log, seq, line in notes:
                 values = (log, seq, *line[:4], line.body.decode())
                 connection.execute("INSERT INTO superarm_events VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
@@ -374,7 +351,7 @@ class Postgres(Store):
                 " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
                 ([tenant for tenant, _ in decisions], [id for _, id in decisions]),
             )
-            note_version(connection, version)
+            tables.note_version(connection, version)
             _begin_with(connection, bases)
         self._version = version
 
@@ -383,23 +360,23 @@ class Postgres(Store):
         """Give every problem a log of its own; no service may run. The number of events that were moved."""
         self.keep_out_others()
         connection, saved = self._connection(), ProblemLog(self, "").bases()
-        base = decode_snapshot(saved[0]) if saved else None
+        begin = decode_snapshot(saved[0]) if saved else None
         with connection.transaction():
-            n, held = reshard(connection, {} if base is None else base.position)
-            if base is not None:
+            n, held = tables.reshard(connection, {} if begin is None else begin.position)
+            if begin is not None:
                 places = {problem_of(log): (log, seq) for log, seq in held.items()}
-                _begin_with(connection, split_snapshot(base, places))
-        self._version = self._version - self._version % COMPACTED_VERSIONS + 2
+                _begin_with(connection, split_snapshot(begin, places))
+        self._version = self._version - self._version % tables.COMPACTED_VERSIONS + 2
         return n
 
     # --- keys, and the rest ---
 
-    def key_rows(self) -> list[KeyRow]:
+    def key_rows(self) -> list[base.KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
-        return [KeyRow(*row) for row in self.rows(query, ())]
+        return [base.KeyRow(*row) for row in self.rows(query, ())]
 
     @explain_errors()
-    def put_key(self, row: KeyRow) -> None:
+    def put_key(self, row: base.KeyRow) -> None:
         self._connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
@@ -419,9 +396,9 @@ class ProblemLog(Store):
     def __init__(self, store: Postgres, log: str) -> None:
         self._store, self._log = store, log
 
-    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+    def tail(self, after: base.Position, *, problems: bool = False) -> Iterator[base.ReadEntry]:
         values = (self._log, after.get(self._log, 0), "problem" if problems else "%")
-        return self._store.entries(TAIL_OF_LOG, values)
+        return self._store.entries(tables.TAIL_OF_LOG, values)
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         return self._store.stream(tenant, kind, stream)
@@ -439,7 +416,7 @@ def _take_slot(connection: Any, before: str) -> str:
     """Lock the slot of a worker's name, or else the first that is free: the name."""
     own = [int(before[1:])] if before else []
     for number in [*own, *range(MAX_WORKERS)]:
-        if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (CLASS, number)).fetchone()[0]:
+        if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (tables.CLASS, number)).fetchone()[0]:
             name = f"w{number}"
             connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (name,))
             return name
@@ -453,7 +430,7 @@ def _insert(session: Session, rows: list[Any], new: list[str]) -> set[tuple[str,
         with connection.transaction():
             for log in new:
                 connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (log,))
-            return set(connection.execute(INSERT, columns).fetchall())
+            return set(connection.execute(tables.INSERT, columns).fetchall())
     except psycopg.errors.UniqueViolation:
         connection.close()  # nothing that this worker has can be relied on
         raise StoreUnavailable("another worker has written to a problem of this one") from None

@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import DecodeError, Struct, msgpack
 
-from superarm.agent.state import (
-    contexts_to_plain,
-    held_from_plain,
-    restore_contexts,
-    tally_from_arrays,
-    tally_to_arrays,
-)
+from superarm.agent import state as states
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
@@ -111,7 +105,7 @@ def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
         state.step,
         int(held.get("newest", -1)),
         [_tally_to_bytes(block) for block in held.get("blocks", ())],
-        None if state.contexts is None else contexts_to_plain(learner),
+        None if state.contexts is None else states.contexts_to_plain(learner),
         [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
         fitted_part(held),
         [] if state.learnt is None else state.learnt.to_stored(),
@@ -128,7 +122,7 @@ def _from_bytes(numbers: bytes) -> Floats:
 
 
 def _tally_to_bytes(tally: Tally) -> list[bytes]:
-    arrays = tally_to_arrays(tally)
+    arrays = states.tally_to_arrays(tally)
     last = max(n for n, name in enumerate(SUMS) if name in arrays or name == "joint")
     return [_to_bytes(arrays.get(name, np.zeros(0))) for name in SUMS[: last + 1]]
 
@@ -137,7 +131,9 @@ def _tally_from_bytes(parts: list[bytes], like: Tally) -> Tally:
     """A tally of the kind of ``like``."""
     arrays = {name: _from_bytes(part) for name, part in zip(SUMS, parts, strict=False)}
     optional = ("joint", "precision", "response")
-    return tally_from_arrays({name: part for name, part in arrays.items() if part.size or name not in optional}, like)
+    return states.tally_from_arrays(
+        {name: part for name, part in arrays.items() if part.size or name not in optional}, like
+    )
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
@@ -227,7 +223,7 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
     like, held = learner.tally, learner.held
     tally = _tally_from_bytes(part.tally, like)
     if state.contexts is not None and part.contexts is not None:
-        restore_contexts(learner, part.contexts, tally)
+        states.restore_contexts(learner, part.contexts, tally)
     if part.blocks:
         held = {"newest": part.newest, "blocks": [_tally_from_bytes(block, like) for block in part.blocks]}
     elif part.kept and held is not None and "rows" in held:
@@ -236,7 +232,7 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
     else:
         held = None
     if part.fitted is not None:
-        held = {**(held or {}), **(held_from_plain(part.fitted, like) or {})}
+        held = {**(held or {}), **(states.held_from_plain(part.fitted, like) or {})}
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
     if state.learnt is not None and part.classes:

@@ -12,17 +12,8 @@ import msgspec
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.base import (
-    KeyRow,
-    LogLine,
-    NumberedLine,
-    Position,
-    ReadEntry,
-    SavedSnapshot,
-    Store,
-    StoreUnavailable,
-    decode_line,
-)
+from superarm.service.storage import base
+from superarm.service.storage.base import LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
 from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file, write_scratch
 from superarm.service.storage.sqlite_tables import begin_with, migrate, read_base, remove_decisions
 
@@ -73,9 +64,9 @@ class Sqlite(Store):
     def _check_numbers(self) -> None:
         """Refuse a log of which events are missing; compaction has noted how many of the older ones it kept."""
         with self.read_transaction():
-            base = read_base(self._reader)
+            begin = read_base(self._reader)
             count, last = self._reader.execute("SELECT (SELECT count(*) FROM events), max(seq) FROM events").fetchone()
-        want = base.kept + max(0, (last or 0) - base.position)
+        want = begin.kept + max(0, (last or 0) - begin.position)
         if count != want:
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
@@ -114,10 +105,10 @@ class Sqlite(Store):
     def last(self) -> int:
         return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
-    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+    def tail(self, after: base.Position, *, problems: bool = False) -> Iterator[base.ReadEntry]:
         only = " AND kind = 'problem'" if problems else ""
         rows = self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),))
-        return (ReadEntry("", row[0], _entry(row)) for row in rows)
+        return (base.ReadEntry("", row[0], _entry(row)) for row in rows)
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -137,10 +128,10 @@ class Sqlite(Store):
             yield SavedSnapshot(digest, body)
 
     def bases(self) -> list[SavedSnapshot]:
-        base = read_base(self._reader)
-        return [] if base.saved is None else [base.saved]
+        begin = read_base(self._reader)
+        return [] if begin.saved is None else [begin.saved]
 
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine]) -> None:
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[base.NumberedLine]) -> None:
         (saved,) = bases.values()
         with _transaction(self._writer) as connection:
             for _, seq, line in notes:
@@ -167,12 +158,12 @@ class Sqlite(Store):
         if not self._locks:
             self._locks = lock_file(self.path)
 
-    def key_rows(self) -> list[KeyRow]:
+    def key_rows(self) -> list[base.KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id"
         with _explain_errors(self.path):
-            return [KeyRow(*row) for row in self._reader.execute(query).fetchall()]
+            return [base.KeyRow(*row) for row in self._reader.execute(query).fetchall()]
 
-    def put_key(self, row: KeyRow) -> None:
+    def put_key(self, row: base.KeyRow) -> None:
         with _transaction(self._writer) as connection:
             connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
