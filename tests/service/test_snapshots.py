@@ -153,7 +153,7 @@ def test_stopping_leaves_a_snapshot_of_everything_that_was_queued(tmp_path):
 
     asyncio.run(live())
     store = Sqlite(tmp_path / "log.db")
-    assert store.last() > 1
+    assert len(list(store.tail({}))) > 1
     assert restore_ledger(store)[2] == 0
     assert verify(store).faults == []
     store.close()

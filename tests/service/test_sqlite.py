@@ -62,7 +62,7 @@ def test_settings_are_durable(tmp_path):
 def test_a_place_is_taken_once_and_numbers_have_no_gaps(tmp_path):
     store = filled(tmp_path / "log.db", 5)
     assert store.commit([asked(1), asked(6), asked(6), asked(7)]) == [0, 7, 0, 8]
-    assert store.last() == 8
+    assert len(list(store.tail({}))) == 8
     store.close()
 
 
@@ -312,7 +312,7 @@ def test_a_damaged_log_stops_the_service_with_a_sentence(tmp_path):
     assert done.stderr.splitlines()[-1].startswith("Error: the service could not start")
 
 
-@pytest.mark.parametrize("read", [Sqlite.key_rows, Sqlite.last, lambda store: list(store.tail({"": 0}))])
+@pytest.mark.parametrize("read", [Sqlite.key_rows, lambda store: list(store.tail({"": 0}))])
 def test_a_store_can_be_closed_while_threads_read_from_it(tmp_path, read):
     Sqlite(tmp_path / "log.db").close()
     for _ in range(60):  # without the guard, the process crashes within a few

@@ -163,9 +163,8 @@ _SCOPES["type"] = click.Choice(["decide", "feedback", "read", "admin", "metrics"
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""
     from superarm.service.http.auth import make_key
-    from superarm.service.server import check_directory, open_store
+    from superarm.service.server import open_store
 
-    check_directory(db, create=False)
     if "://" not in db and not Path(db).exists():
         click.echo(f"{Path(db).resolve()} did not exist: this is a new database", err=True)
     with contextlib.closing(open_store(db, serving=False)) as store:

@@ -394,24 +394,6 @@ class NamesReply(Struct, frozen=True):
     problems: list[str]
 
 
-class ComponentsReply(Struct, frozen=True):
-    """What a problem can name.
-
-    Parameters
-    ----------
-    policies
-        The parameters of every policy, with their defaults.
-    rewards
-        The parameters of every reward, with their defaults; null for one that has to be given.
-    actions
-        The parameters of every action set.
-    """
-
-    policies: dict[str, dict[str, float | None]]
-    rewards: dict[str, dict[str, float | None]]
-    actions: dict[str, list[str]]
-
-
 class VersionsReply(Struct, frozen=True):
     """All versions of the settings; the last one is the current one.
 

@@ -31,7 +31,6 @@ def _whole(least: int, default: int) -> Any:
 
 SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("db", "A SQLite file, or postgresql://user@host/database.", {"default": "superarm.db", "envvar": "SUPERARM_DB"}),
-    ("create", "Create the directory of the SQLite file, too, if there is none.", _FLAG),
     ("host", "Address to listen on; others need keys.", {"default": "127.0.0.1"}),
     ("port", "Port to listen on.", {"type": click.IntRange(0, 65535), "default": 8000}),
     ("root-path", "The path under which a proxy publishes the service, such as /bandits.", {"default": ""}),
@@ -106,18 +105,15 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     if demo:
         _check_demo(given)
     from superarm.service.http.service import ServiceLimits, check_root_path
-    from superarm.service.server import check_directory
     from superarm.service.server import serve as run
 
-    own = ("db", "admin_key", "create", "import")
-    db, admin_key, create, imports = (given.pop(name) for name in own)
+    db, admin_key, imports = (given.pop(name) for name in ("db", "admin_key", "import"))
     listening = {name: given.pop(name) for name in LISTENING} | {"limit_concurrency": given.pop("max_connections")}
     given["root_path"] = check_root_path(given["root_path"])
     limits = ServiceLimits(compiled=not demo, **given)  # a demo need not wait until kernels are compiled
     with contextlib.ExitStack() as stack:
         if demo:
             db = stack.enter_context(_demo(context, db, listening["port"]))
-        check_directory(db, create)
         run(db, listening, limits, imports, admin_key)
 
 

@@ -43,16 +43,6 @@ def open_store(db: str, *, serving: bool = True, wait: bool = False) -> Store:
     return Sqlite(Path(db), lock=serving)
 
 
-def check_directory(db: str, create: bool) -> None:
-    """Refuse a SQLite file whose directory does not exist, so that a mistyped path is noticed, or ``create`` it."""
-    parent = Path(db).parent
-    if "://" not in db and create:
-        parent.mkdir(parents=True, exist_ok=True)
-    elif "://" not in db and not parent.is_dir():
-        remedy = "give the path of your database, or --create for a new one"
-        raise SuperarmError(f"--db {db}: there is no directory {parent}; {remedy}")
-
-
 def _leave() -> None:
     """End this process: its state is no longer what the log says. Everything that was acknowledged is in the log."""
     asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)

@@ -69,7 +69,7 @@ def plus_minus(mean: MeanInterval) -> str:
 
 def list_tiles(state: ProblemState, item: int | None, health: Health) -> list[Tile]:
     """The answers about a problem, or about one of its items."""
-    found = [tell_earnings(state, item), compare(state, item), judge_learning(state, item), judge_guard(state)]
+    found = [tell_earnings(state, item), judge_lift(state, item), judge_learning(state, item), judge_guard(state)]
     found.append(judge_health(state, health))
     return [tile for tile in found if tile is not None]
 
@@ -86,24 +86,11 @@ def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
     return Tile("earnings", f"{number(earned.realised.value, 3)} {words.unit}".strip(), line)
 
 
-def compare(state: ProblemState, item: int | None) -> Tile:
-    """The policy against the control share, or if there was none, against decisions with the caller's baseline."""
-    if state.settings.control > 0.0 or state.history.lift.control.decisions:
-        return judge_lift(state, item)
-    policy, baseline = (
-        _moments(join_moments([getattr(one, of) for one in state.history.stretches]), item)
-        for of in ("policy", "baseline")
-    )
-    if not policy.count or not baseline.count:
-        return Tile("alone", "Unknown", f"no {state.words.many('decision')} to compare with: set a control share")
-    facts = {"policy": policy.count, "other": baseline.count}
-    gap = difference(policy, baseline, _needed(state, item))
-    return _judge("baseline", gap, state, "than the baseline, at other times", facts, ("Better", "Unclear", "Worse"))
-
-
 def judge_lift(state: ProblemState, item: int | None) -> Tile:
     """Whether the policy earns more than the control share; the interval holds at all times."""
     words, sums = state.words, state.history.lift
+    if state.settings.control == 0.0 and not sums.control.decisions:
+        return Tile("alone", "Unknown", f"no {words.many('decision')} to compare with: set a control share")
     found = measure_lift(sums, item=item)
     counts = [one.decisions if item is None else one.of_item(item).n for one in (sums.policy, sums.control)]
     facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.decisions}
@@ -121,32 +108,23 @@ def judge_lift(state: ProblemState, item: int | None) -> Tile:
 
 def judge_learning(state: ProblemState, item: int | None = None) -> Tile:
     """Whether late decisions earn more than early ones."""
-    parts = [one for stretch in state.history.stretches if (one := _moments(stretch.policy, item)).count]
-    quarter = max(1, len(parts) // 4)
+    parts = [
+        one
+        for stretch in state.history.stretches
+        if (one := stretch.policy if item is None else stretch.policy.of_item(item)).count
+    ]
+    quarter, needed = max(1, len(parts) // 4), state.weighty_items if item is None else frozenset()
     if len(parts) < 8:
         n = sum(one.count for one in parts)
         line = f"{n:,} {state.words.many('decision')} with a known reward; a few more are needed"
         return Tile("learning", "Too early", line)
-    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), _needed(state, item))
-    return _judge("learning", gained, state, "since the start", {}, ("Yes", "Unclear", "Falling"))
-
-
-def _moments(moments: Any, item: int | None) -> Any:
-    return moments if item is None else moments.of_item(item)
-
-
-def _needed(state: ProblemState, item: int | None) -> frozenset[int]:
-    return state.weighty_items if item is None else frozenset()
-
-
-def _judge(
-    name: str, gap: MeanInterval | None, state: ProblemState, than: str, facts: Any, words: tuple[str, str, str]
-) -> Tile:
-    if gap is None or not math.isfinite(gap.reach):
-        return Tile(name, "Too early", "too few rewards are known", facts=facts)
-    line = f"{signed(gap.value, 2)}{plus_minus(gap)} {state.words.unit}".strip() + f" {than}"
-    n = 1 if abs(gap.value) <= gap.reach else 0 if gap.value > 0.0 else 2
-    return Tile(name, words[n], line, ("good", "open", "bad")[n], facts)
+    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
+    if gained is None or not math.isfinite(gained.reach):
+        return Tile("learning", "Too early", "too few rewards are known")
+    line = f"{signed(gained.value, 2)}{plus_minus(gained)} {state.words.unit}".strip() + " since the start"
+    if abs(gained.value) <= gained.reach:
+        return Tile("learning", "Unclear", line)
+    return Tile("learning", "Yes", line, "good") if gained.value > 0.0 else Tile("learning", "Falling", line, "bad")
 
 
 def judge_guard(state: ProblemState) -> Tile | None:

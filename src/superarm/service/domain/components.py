@@ -130,20 +130,6 @@ def build(make: Callable[..., Any], parameters: dict[str, float], argument: str)
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 
 
-def list_parameters(known: Mapping[str, Callable[..., Any]]) -> dict[str, dict[str, float | None]]:
-    """The parameters of components, with their defaults; None for one that has to be given.
-
-    >>> list_parameters({"clipped_linear": ClippedLinear})
-    {'clipped_linear': {'slope': None, 'shift': 0.0}}
-    """
-    found = {name: parameters_of(make).items() for name, make in known.items()}
-    empty = inspect.Parameter.empty
-    return {
-        name: {parameter: None if one.default is empty else float(one.default) for parameter, one in parameters}
-        for name, parameters in found.items()
-    }
-
-
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Positive = Annotated[float, Meta(gt=0.0, le=1e12)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]

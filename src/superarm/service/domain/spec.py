@@ -284,8 +284,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name
-        The name of the policy; ``GET /v1/components`` lists them. Without it, a new problem takes what is recommended
-        for its kind.
+        The name of the policy; without it, a new problem takes what is recommended for its kind.
     parameters
         Its parameters by name; those that are left out have their defaults.
     window
@@ -309,7 +308,7 @@ class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     Parameters
     ----------
     name
-        The name of the reward; ``GET /v1/components`` lists them.
+        The name of the reward; a refusal lists them.
     parameters
         Its parameters by name; those that are left out have their defaults.
     """

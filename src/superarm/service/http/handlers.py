@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
-from superarm.service.domain import components
-from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid, unknown
@@ -85,14 +83,6 @@ async def get_problem(call: Call) -> Answer:
 async def get_problems(call: Call) -> Answer:
     """The names of all problems."""
     return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
-
-
-async def get_components(call: Call) -> Answer:
-    """The policies, rewards and action sets that a problem can name, with their parameters."""
-    policies = {name: entry.make for name, entry in components.POLICIES.items()}
-    tables = components.list_parameters(policies), components.list_parameters(components.REWARDS)
-    actions = {spec.__struct_config__.tag: spec.__annotations__["parameters"] for spec in get_args(AnyActionSpec)}
-    return 200, replies.ComponentsReply(*tables, {name: list(one.__struct_fields__) for name, one in actions.items()})
 
 
 async def get_arms(call: Call) -> Answer:

@@ -73,7 +73,6 @@ OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
     Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
     Operation("GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=schemas.AuditQuery),
-    Operation("GET", "/v1/components", "read", handlers.get_components, replies.ComponentsReply),
     Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
     Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=schemas.PageQuery),
     Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,13 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage import base
 from superarm.service.storage.base import LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
-from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file, write_scratch
+from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file
 from superarm.service.storage.sqlite_tables import begin_with, migrate, read_base, remove_decisions
 
 MAX_SNAPSHOTS = 2
+ROWS_AT_ONCE = 1_000
+"""So many events are read by one query."""
+
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(value ->> 5 AS BLOB)
@@ -43,6 +47,7 @@ class Sqlite(Store):
         existed = path.exists() and path.stat().st_size > 0
         self._locks = lock_file(path) if lock else []
         self._connections: list[sqlite3.Connection] = []
+        self._reading = threading.RLock()  # a connection must not be closed while a thread reads
         try:
             self._open()
             if lock and existed and (lost := self.lost_tail()):
@@ -65,13 +70,12 @@ class Sqlite(Store):
         """Refuse a log of which events are missing; compaction has noted how many of the older ones it kept."""
         with self.read_transaction():
             begin = read_base(self._reader)
-            count, last = self._reader.execute("SELECT (SELECT count(*) FROM events), max(seq) FROM events").fetchone()
+            ((count, last),) = self._rows("SELECT (SELECT count(*) FROM events), max(seq) FROM events")
         want = begin.kept + max(0, (last or 0) - begin.position)
         if count != want:
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
     def probe(self) -> None:
-        write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
         self._writer.execute(f"PRAGMA user_version = {version}")  # what it is already: a commit like any other
 
@@ -102,13 +106,16 @@ class Sqlite(Store):
             free.discard(seq)
         return numbers
 
-    def last(self) -> int:
-        return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+    def _rows(self, query: str, values: Any = ()) -> list[Any]:
+        """What a query reads, by any thread."""
+        with self._reading, _explain_errors(self.path):
+            return self._reader.execute(query, values).fetchall()
 
     def tail(self, after: base.Position, *, problems: bool = False) -> Iterator[base.ReadEntry]:
-        only = " AND kind = 'problem'" if problems else ""
-        rows = self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),))
-        return (base.ReadEntry("", row[0], _entry(row)) for row in rows)
+        last, only = after.get("", 0), " AND kind = 'problem'" if problems else ""
+        while rows := self._rows(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq LIMIT {ROWS_AT_ONCE}", (last,)):
+            yield from (base.ReadEntry("", row[0], _entry(row)) for row in rows)
+            last = rows[-1][0]
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -120,12 +127,13 @@ class Sqlite(Store):
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
-        with _explain_errors(self.path):
-            return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
+        return [_entry(row) for row in self._rows(_SELECT + where, (tenant, kind, stream))]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
-        for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
-            yield SavedSnapshot(digest, body)
+        for (id,) in self._rows("SELECT id FROM snapshots ORDER BY id DESC"):
+            yield from (
+                SavedSnapshot(*row) for row in self._rows("SELECT digest, body FROM snapshots WHERE id = ?", (id,))
+            )
 
     def bases(self) -> list[SavedSnapshot]:
         begin = read_base(self._reader)
@@ -160,8 +168,7 @@ class Sqlite(Store):
 
     def key_rows(self) -> list[base.KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id"
-        with _explain_errors(self.path):
-            return [base.KeyRow(*row) for row in self._reader.execute(query).fetchall()]
+        return [base.KeyRow(*row) for row in self._rows(query)]
 
     def put_key(self, row: base.KeyRow) -> None:
         with _transaction(self._writer) as connection:
@@ -177,15 +184,16 @@ class Sqlite(Store):
         mark = self._mark.read()  # before the log: it is never ahead of it
         if mark is None:
             return ""
-        row = self._reader.execute("SELECT crc FROM events WHERE seq = ?", (mark.position,)).fetchone()
-        if row is None and mark.position > read_base(self._reader).position:
-            return f"the end of the log is missing: it has {self.last()} events, but {mark.position} were committed"
-        return "" if row is None or row[0] == mark.crc else f"event {mark.position} is not the one that was committed"
+        found = self._rows("SELECT crc FROM events WHERE seq = ?", (mark.position,))
+        if not found and mark.position > read_base(self._reader).position:
+            ((last,),) = self._rows("SELECT coalesce(max(seq), 0) FROM events")
+            return f"the end of the log is missing: it has {last} events, but {mark.position} were committed"
+        return f"event {mark.position} is not the one that was committed" if found and found[0][0] != mark.crc else ""
 
     def accept_loss(self) -> None:
         self.keep_out_others()
-        row = self._reader.execute("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1").fetchone()
-        self._mark.replace(*(row or (0, 0)))
+        rows = self._rows("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1")
+        self._mark.replace(*(rows[0] if rows else (0, 0)))
 
     def backup(self, target: Path) -> None:
         with sqlite3.connect(target) as copy:
@@ -194,8 +202,9 @@ class Sqlite(Store):
 
     def close(self) -> None:
         self._mark.write()
-        for connection in reversed(self._connections):
-            connection.close()
+        with self._reading:
+            for connection in reversed(self._connections):
+                connection.close()
         for handle in self._locks:
             os.close(handle)
         self._connections, self._locks = [], []

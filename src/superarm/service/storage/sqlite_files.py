@@ -10,10 +10,8 @@ import fcntl
 import logging
 import os
 import sqlite3
-import threading
 import time
 from pathlib import Path
-from typing import Any, Self
 
 from msgspec import DecodeError, Struct, json
 
@@ -75,52 +73,9 @@ class HighWaterMark:
         self.write()
 
 
-class GuardedConnection(sqlite3.Connection):
-    """A connection that waits with its closing for statements of other threads; they get an error afterwards.
-
-    Without this, SQLite would go on with a statement that has been freed, and the process would crash.
-    """
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.in_use = threading.RLock()
-
-    def execute(self, *given: Any) -> sqlite3.Cursor:
-        return self.cursor(_GuardedCursor).execute(*given)
-
-    def close(self) -> None:
-        with self.in_use:
-            super().close()
-
-
-class _GuardedCursor(sqlite3.Cursor):
-    """A cursor whose every step is complete before the connection can be closed."""
-
-    connection: GuardedConnection
-
-    def execute(self, *given: Any) -> Self:
-        with self.connection.in_use:
-            super().execute(*given)
-        return self
-
-    def fetchone(self) -> Any:
-        with self.connection.in_use:
-            return super().fetchone()
-
-    def fetchall(self) -> list[Any]:
-        with self.connection.in_use:
-            return super().fetchall()
-
-    def __next__(self) -> Any:
-        with self.connection.in_use:
-            return super().__next__()
-
-
-def connect(path: Path) -> GuardedConnection:
+def connect(path: Path) -> sqlite3.Connection:
     """A connection to a log, with every commit on disk before it returns."""
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=10.0, factory=GuardedConnection
-    )
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     with contextlib.ExitStack() as opened:
         opened.callback(connection.close)  # if the file is no database, or cannot be written
         connection.execute("PRAGMA journal_mode = WAL")
@@ -152,22 +107,3 @@ def lock_file(path: Path) -> list[int]:
             raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
         raise
     return handles
-
-
-SCRATCH_BYTES = 262_144
-"""More than a commit of some hundred small events takes."""
-
-
-def write_scratch(path: Path) -> None:
-    """Write ``SCRATCH_BYTES`` beside a file, force them to the disk and remove them; ``OSError`` if that is impossible.
-
-    On a disk that is nearly full, a commit of one page may succeed where no event can be written any more.
-    """
-    beside = path.with_name(f".{path.name}.scratch")
-    try:
-        with beside.open("wb") as scratch:
-            scratch.write(bytes(SCRATCH_BYTES))
-            scratch.flush()
-            os.fsync(scratch.fileno())
-    finally:
-        beside.unlink(missing_ok=True)
