@@ -54,7 +54,7 @@ _REMEDIES = (
     ),
     (
         r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`",
-        '{0}: give an object, as {{"name": "kl_ucb"}}',
+        '{0}: give an object, as in {{"name": "kl_ucb"}}',
     ),
 )
 """Messages of the decoder, and what is said instead."""
