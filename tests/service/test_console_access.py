@@ -22,10 +22,9 @@ WIDE = {
     "settings": {"control": 0.3, "control_slate": ["product 1"], "at_window_end": 0.0, "words": {"arm": "product"}},
 }
 VIEWS = {
-    "problem": "/?problem=p&try=a&decision=d1",
+    "problem": "/?problem=p&decision=d1",
     "a segment": "/?problem=p&item=y",
     "many": "/?problem=wide&items=1&page=1",
-    "problems": "/problems",
     "versions": "/versions?problem=p",
     "login": "/login",
     "docs": "/docs",
@@ -77,7 +76,7 @@ def test_axe_finds_nothing_and_everything_is_on_the_screen(server, page, view):
 
 
 def test_the_first_key_leads_past_the_header(server, page):
-    page.goto(f"{server.url}/problems")
+    page.goto(f"{server.url}/versions?problem=p")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
@@ -87,7 +86,7 @@ def test_the_first_key_leads_past_the_header(server, page):
 
 def test_a_product_is_retired_and_restored_with_two_clicks(server, page):
     page.goto(f"{server.url}/?problem=p")
-    row = page.locator("#arms tr", has_text="c").filter(has=page.get_by_role("link", name="c", exact=True))
+    row = page.locator("#arms tr", has_text="c").filter(has=page.get_by_role("rowheader", name="c"))
     row.get_by_role("button", name="Retire").click()
     page.wait_for_url("**#arms")
     assert "retired" in row.inner_text()

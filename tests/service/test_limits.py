@@ -167,7 +167,7 @@ def test_a_key_may_come_in_parts_and_no_longer_than_it_can_be():
     asyncio.run(live())
 
 
-def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
+def test_only_an_operators_key_sees_metrics():
     """Audit, D17: the key of one tenant saw the metrics of all."""
     scopes = ("read", "decide", "feedback", "admin")
     store = Keyed(("one", scopes), ("two", scopes), ("ops", ("metrics",)))
@@ -179,16 +179,13 @@ def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
                 assert (await http.put("/v1/problems/p", json=SPEC, headers=tenant)).status_code == 201
                 for _ in range(n):
                     assert (await http.post("/v1/problems/p/decisions", json={}, headers=tenant)).status_code == 201
-            await http.get("/v1/problems", headers={"authorization": "Bearer nobody"})
-            path = "/v1/problems/{{name}}/decisions"
-            asked = f'superarm_requests_total{{{{method="POST",path="{path}",status="201",tenant="{{}}"}}}} '
-            texts = [(await http.get("/metrics", headers=tenant)).text for tenant in (one, two, operator)]
-            for text, n, tenants in zip(texts, (2.0, 5.0, 7.0), ({"one"}, {"two"}, {"one", "two"}), strict=True):
-                for tenant, counted in (("one", 2.0), ("two", 5.0)):
-                    assert (asked.format(tenant) + str(counted) in text) == (tenant in tenants)
-                assert f"superarm_open_decisions {n}" in text
-            assert ["superarm_queue_events" in text for text in texts] == [False, False, True]
-            assert ['status="401"' in text for text in texts] == [False, False, True]
+            assert (await http.get("/metrics", headers=one)).status_code == 403
+            text = (await http.get("/metrics", headers=operator)).text
+            asked = (
+                'superarm_requests_total{method="POST",path="/v1/problems/{name}/decisions",status="201",tenant="one"} '
+            )
+            assert asked + "2.0" in text
+            assert "superarm_open_decisions 7.0" in text
             assert (await http.get("/v1/problems", headers=operator)).status_code == 403
 
     asyncio.run(live())

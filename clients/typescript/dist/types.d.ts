@@ -112,15 +112,6 @@ export interface BulkLine {
     arms?: string[] | null;
     decision: string;
 }
-/** What a problem can name. */
-export interface ComponentsReply {
-    /** The parameters of every policy, with their defaults. */
-    policies: Record<string, Record<string, number | null>>;
-    /** The parameters of every reward, with their defaults; null for one that has to be given. */
-    rewards: Record<string, Record<string, number | null>>;
-    /** The parameters of every action set. */
-    actions: Record<string, string[]>;
-}
 /** Features of users, arms and pairs, and the model that learns from them, as `superarm.Context` takes them. */
 export interface ContextSpec {
     /** The features of users. */
@@ -473,7 +464,7 @@ export interface PathsSpec {
 }
 /** Another policy, or other parameters of the current one. */
 export interface PolicyChange {
-    /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
+    /** The name of the policy; without it, a new problem takes what is recommended for its kind. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -486,7 +477,7 @@ export interface PolicyChange {
 }
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-    /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
+    /** The name of the policy; without it, a new problem takes what is recommended for its kind. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -562,7 +553,7 @@ export interface RegressionParameters {
 }
 /** The reward (what a slate is worth) by its name, with its parameters. */
 export interface RewardSpec {
-    /** The name of the reward; `GET /v1/components` lists them. */
+    /** The name of the reward; a refusal lists them. */
     name?: string;
     /** Its parameters by name; those that are left out have their defaults. */
     parameters?: Record<string, number>;
@@ -765,10 +756,6 @@ export interface Operations {
             };
         };
         reply: AuditReply;
-    };
-    get_components: {
-        given: {};
-        reply: ComponentsReply;
     };
     get_arms: {
         given: {
@@ -984,7 +971,6 @@ export declare const OPERATIONS: {
     readonly delete_problem: readonly ["DELETE", "/v1/problems/{name}"];
     readonly get_problems: readonly ["GET", "/v1/problems"];
     readonly get_audit: readonly ["GET", "/v1/audit"];
-    readonly get_components: readonly ["GET", "/v1/components"];
     readonly get_arms: readonly ["GET", "/v1/problems/{name}/arms"];
     readonly post_arms: readonly ["POST", "/v1/problems/{name}/arms"];
     readonly post_outcomes: readonly ["POST", "/v1/problems/{name}/outcomes"];

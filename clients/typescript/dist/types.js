@@ -6,7 +6,6 @@ export const OPERATIONS = {
     delete_problem: ["DELETE", "/v1/problems/{name}"],
     get_problems: ["GET", "/v1/problems"],
     get_audit: ["GET", "/v1/audit"],
-    get_components: ["GET", "/v1/components"],
     get_arms: ["GET", "/v1/problems/{name}/arms"],
     post_arms: ["POST", "/v1/problems/{name}/arms"],
     post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],

@@ -124,16 +124,6 @@ export interface BulkLine {
   decision: string;
 }
 
-/** What a problem can name. */
-export interface ComponentsReply {
-  /** The parameters of every policy, with their defaults. */
-  policies: Record<string, Record<string, number | null>>;
-  /** The parameters of every reward, with their defaults; null for one that has to be given. */
-  rewards: Record<string, Record<string, number | null>>;
-  /** The parameters of every action set. */
-  actions: Record<string, string[]>;
-}
-
 /** Features of users, arms and pairs, and the model that learns from them, as `superarm.Context` takes them. */
 export interface ContextSpec {
   /** The features of users. */
@@ -568,7 +558,7 @@ export interface PathsSpec {
 
 /** Another policy, or other parameters of the current one. */
 export interface PolicyChange {
-  /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
+  /** The name of the policy; without it, a new problem takes what is recommended for its kind. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -582,7 +572,7 @@ export interface PolicyChange {
 
 /** A policy of the catalogue by its name, with its parameters. */
 export interface PolicySpec {
-  /** The name of the policy; `GET /v1/components` lists them. Without it, a new problem takes what is recommended for its kind. */
+  /** The name of the policy; without it, a new problem takes what is recommended for its kind. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -662,7 +652,7 @@ export interface RegressionParameters {
 
 /** The reward (what a slate is worth) by its name, with its parameters. */
 export interface RewardSpec {
-  /** The name of the reward; `GET /v1/components` lists them. */
+  /** The name of the reward; a refusal lists them. */
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
@@ -857,7 +847,6 @@ export interface Operations {
   delete_problem: { given: { path: { name: string } }; reply: DeletedReply };
   get_problems: { given: {  }; reply: NamesReply };
   get_audit: { given: { query: { offset?: number; limit?: number; problem?: string } }; reply: AuditReply };
-  get_components: { given: {  }; reply: ComponentsReply };
   get_arms: { given: { path: { name: string }; query: { offset?: number; limit?: number } }; reply: ArmsReply };
   post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
   post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
@@ -892,7 +881,6 @@ export const OPERATIONS = {
   delete_problem: ["DELETE", "/v1/problems/{name}"],
   get_problems: ["GET", "/v1/problems"],
   get_audit: ["GET", "/v1/audit"],
-  get_components: ["GET", "/v1/components"],
   get_arms: ["GET", "/v1/problems/{name}/arms"],
   post_arms: ["POST", "/v1/problems/{name}/arms"],
   post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],

@@ -16,7 +16,6 @@ from starlette.routing import Match, Route
 from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
-from superarm.service.http.auth import permit
 from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate, client_of, error_reply, json_reply
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
@@ -45,7 +44,8 @@ class ServiceApp:
         if scope["type"] != "http":
             await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
             return
-        encoded = scope["raw_path"].replace(b"%2F", ENCODED_SLASH).replace(b"%2f", ENCODED_SLASH)
+        raw = scope.get("raw_path") or scope["path"].encode()
+        encoded = raw.replace(b"%2F", ENCODED_SLASH).replace(b"%2f", ENCODED_SLASH)
         path, root = unquote(encoded.decode("latin-1")), self._root
         if root and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :]  # this proxy forwards the whole path
@@ -129,10 +129,9 @@ def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         who = authenticate(service, dict(request.scope["headers"]), client_of(request.scope))
-        tenant = None if "metrics" in who.scopes else who.tenant
-        if tenant is not None:
-            permit(who, "read")
-        return Response(service.metrics.text(tenant), 200, None, "text/plain; version=0.0.4")
+        if "metrics" not in who.scopes:  # which are of all tenants
+            raise RequestError(403, "forbidden", "this key lacks the scope 'metrics'")
+        return Response(service.metrics.text(), 200, None, "text/plain; version=0.0.4")
 
     async def api(request: Request) -> Response:
         return openapi

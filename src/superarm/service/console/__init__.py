@@ -2,7 +2,7 @@
 
 - ``routes.py``: who may look, the answers, log-in.
 - ``pages.py``: what each page shows, as plain data for its template; ``address.py``: what the address asks for.
-- ``verdicts.py``: the tiles at the top, and what is wrong with the feedback.
+- ``verdicts.py``: the tiles at the top.
 - ``arms.py``: arms with their estimates, the heat map, and what a slate is worth.
 - ``charts.py``: curves over time, as points of a picture.
 - ``changes.py``: retire and restore arms, set the control share, pause, go back to a version.

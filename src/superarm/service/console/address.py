@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-MAX_TRIED_ARMS = 50
 SORTS = ("value", "observed", "awaiting", "number")
 DAY_MS = 86_400_000
 
@@ -19,14 +18,12 @@ class PageView(NamedTuple):
     page: int = 0
     items: int = 0
     decision: str = ""
-    tried: tuple[str, ...] = ()
 
     def pairs(self, *left_out: str, **change: Any) -> list[tuple[str, str]]:
         """The view as names and values, without what has its default."""
         plain, view = PageView(), self._replace(**change)
-        names = [name for name in PageView._fields if name not in (*left_out, "tried")]
-        given = [(name, str(getattr(view, name))) for name in names if getattr(view, name) != getattr(plain, name)]
-        return given + [("try", arm) for arm in view.tried if "tried" not in left_out]
+        names = [name for name in PageView._fields if name not in left_out]
+        return [(name, str(getattr(view, name))) for name in names if getattr(view, name) != getattr(plain, name)]
 
     def address(self, to: str = "", **change: Any) -> str:
         """The address of this view, with something changed; ``to`` is a place on the page."""
@@ -50,11 +47,10 @@ def parse(query: bytes) -> dict[str, str]:
 def view_of(query: bytes) -> PageView:
     """What the address asks for; what makes no sense is left out.
 
-    >>> view_of(b"problem=ads&page=x&try=a&try=a").tried
-    ('a',)
+    >>> view_of(b"problem=ads&page=x&sort=odd")[:3]
+    ('ads', '', 'value')
     """
     last = parse(query)
-    tried = dict.fromkeys(value for name, value in parse_qsl(query.decode("latin-1")) if name == "try")
     return PageView(
         last.get("problem", ""),
         last.get("item", "")[:256],
@@ -63,7 +59,6 @@ def view_of(query: bytes) -> PageView:
         whole_number(last.get("page", "")),
         whole_number(last.get("items", "")),
         last.get("decision", "")[:256],
-        tuple(tried)[:MAX_TRIED_ARMS],
     )
 
 

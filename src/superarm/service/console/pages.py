@@ -21,7 +21,6 @@ from superarm.service.replies import AuditEntry
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
-PROBLEMS_PER_PAGE = 25
 MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
 Data = dict[str, Any]
 
@@ -54,24 +53,6 @@ class Pages:
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
-
-    async def problems(self, who: Principal, query: bytes) -> Page:
-        """All problems of the tenant, side by side."""
-        names = await self._coordinator.ownership.names(who.tenant)
-        if not names:
-            return self.nothing_yet(who)
-        here = address.whole_number(address.parse(query).get("page", ""))
-        rows = []
-        for name in names[here * PROBLEMS_PER_PAGE : (here + 1) * PROBLEMS_PER_PAGE]:
-            key = (who.tenant, name)
-            state = self._coordinator.ledger.problems.get(key)
-            if state is not None and not self._coordinator.is_locked(key):
-                state.flush()
-            pending = self._coordinator.ledger.n_pending.get(key, 0)
-            rows.append({"name": name} | ({} if state is None else _problem_row(state, pending)))
-        last = (len(names) - 1) // PROBLEMS_PER_PAGE
-        shown = {"rows": rows, "total": len(names), "page": here, "last": last}
-        return ("problems.html", self._frame(who, "", names) | shown)
 
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
@@ -156,23 +137,18 @@ def _problem_data(state: ProblemState, view: PageView, item: int | None, health:
     points = charts.reward_points(history, state.weighty_items, item)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
     table, last = arms.list_arms(state, view, item), history.last
-    tried = [(name, state.arms.number(name)) for name in view.tried]
-    known = [number for _, number in tried if number is not None]
     finished = history.complete + history.expired
     about = {"words": state.words, "k": state.k, "settings": settings, "version": len(state.versions)}
     about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
     about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
     about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
-    feedback = {"history": history, "pending": health.pending, "few": finished < verdicts.FEW}
+    feedback = {"history": history, "pending": health.pending}
     return {
         "tiles": verdicts.list_tiles(state, item, health),
-        "faults": verdicts.find_faults(state, health.pending),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
         "slate": None if last is None else arms.worth(state, last.action, item),
-        "tried": arms.worth(state, known, item) if known else None,
-        "unknown": [name for name, number in tried if number is None],
         **(about | curve | feedback),
     }
 
@@ -184,20 +160,6 @@ def _control_slate(state: ProblemState) -> str:
     if slate == "uniform":
         return f"{words.many('arm')} drawn at random"
     return "the baseline that its request names; a request without one is refused"
-
-
-def _problem_row(state: ProblemState, pending: int) -> Data:
-    now, faults = state.history.earned(state.weighty_items), verdicts.find_faults(state, pending)
-    finished = state.history.complete + state.history.expired
-    row = {"decisions": state.decisions, "pending": pending, "n_arms": state.problem.n_arms}
-    return row | {
-        "words": state.words,
-        "settings": state.settings,
-        "reward": None if now is None else now.realised,
-        "learning": verdicts.judge_learning(state),
-        "fault": next((one for one in faults if one.harms), faults[0] if faults else None),
-        "feedback": "good" if finished >= verdicts.FEW else "too early",
-    }
 
 
 def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:

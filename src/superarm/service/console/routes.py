@@ -61,7 +61,7 @@ class Console:
     def routes(self) -> list[Route]:
         """All of them."""
         pages = self._pages
-        shown = {"": pages.home, "problems": pages.problems, "versions": pages.versions}
+        shown = {"": pages.home, "versions": pages.versions}
         guarded = {"export/{name}": self._export} | {name: _page(one) for name, one in shown.items()}
         return [
             *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),

@@ -1,4 +1,4 @@
-"""The tiles at the top of a problem's page, and what is wrong with the feedback: answers as data.
+"""The tiles at the top of a problem's page: answers as data.
 
 The questions and explanations that go with them are in ``templates/verdicts.html``.
 """
@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.core.table import format_number
-from superarm.service.domain.history import History
 from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
@@ -17,9 +16,8 @@ from superarm.service.domain.slate import guard_of
 FEW = 20
 """Below so many finished decisions nothing is concluded."""
 
-NOTED_SHARE, ALARMING_SHARE = 0.1, 0.5
-"""Shares of decisions from which on something is worth a remark, and from which on it harms what is learnt."""
-
+ALARMING_SHARE = 0.5
+"""The share of decisions without all their feedback from which on that harms what is learnt."""
 
 NEARLY_ZERO = 5e-5
 
@@ -151,41 +149,8 @@ def judge_health(state: ProblemState, health: Health) -> Tile:
     if health.pending >= limit:
         return Tile("health", "Full", f"new {many} are refused until feedback comes or windows end", "bad", facts)
     if finished >= FEW and silent > ALARMING_SHARE * finished:
+        facts |= {"late": history.late > 0.5 * silent}
         return Tile("health", "Starved", f"{silent / finished:.0%} of {many} ended without all feedback", "bad", facts)
     if state.decisions >= FEW and not finished:
         return Tile("health", "Waiting", f"no feedback yet on {state.decisions:,} {many}", "open", facts)
     return Tile("health", "Yes", f"{health.pending:,} {many} await feedback", "good", facts)
-
-
-class Fault(NamedTuple):
-    """Something wrong with the feedback: its name, how often or what share, and whether it harms what is learnt."""
-
-    name: str
-    amount: float
-    harms: bool = True
-
-
-def find_faults(state: ProblemState, pending: int) -> list[Fault]:
-    """What is wrong with the feedback of a problem, as far as counts can tell."""
-    found = [*_missing(state), *_disputed(state.history)]
-    if pending >= 0.8 * state.settings.max_pending:
-        found.append(Fault("endless" if state.settings.window_s is None else "full", pending))
-    return found
-
-
-def _missing(state: ProblemState) -> list[Fault]:
-    history = state.history
-    finished, silent = history.complete + history.expired, history.expired - history.filled
-    if state.decisions >= FEW and not finished:
-        return [Fault("nothing", state.decisions)]
-    if finished >= FEW and silent > NOTED_SHARE * finished:
-        name = "slow" if history.late > 0.5 * silent else "silent"
-        return [Fault(name, silent / finished, silent > ALARMING_SHARE * finished)]
-    return [Fault("late", history.late, False)] if history.late else []
-
-
-def _disputed(history: History) -> list[Fault]:
-    found = [Fault("conflicting", history.conflicting)] if history.conflicting else []
-    if history.repeated > NOTED_SHARE * max(FEW, history.complete):
-        found.append(Fault("repeated", history.repeated, False))
-    return found

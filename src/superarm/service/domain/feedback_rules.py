@@ -1,7 +1,7 @@
 """The rules of feedback: from a record and a request to an event, to nothing, or to an error."""
 
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, expand_units, widths_of
-from superarm.service.domain.events import ALL, Activated, Expired, Told, Unit
+from superarm.service.domain.events import Activated, Expired, Told, Unit
 from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, conflict, invalid
 
@@ -27,8 +27,6 @@ def feedback(
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
-    if not record.closed and not rows and _is_first(record, units):
-        return Told(now, units, amend)
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
     known_rows = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
@@ -60,13 +58,6 @@ def _check_arms(units: list[Unit], widths: dict[int, int]) -> None:
     for arm, _, _ in units:
         if arm not in widths:
             raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
-
-
-def _is_first(record: DecisionRecord, units: list[Unit]) -> bool:
-    """Whether these are whole rows of distinct arms of which nothing is known yet: by far the most common case."""
-    unknown = {arm for arm, row in zip(record.action, record.rows, strict=True) if row is None}
-    arms = {arm for arm, item, _ in units if item == ALL and arm in unknown}
-    return 0 < len(arms) == len(units)
 
 
 def contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:

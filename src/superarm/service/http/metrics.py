@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, commits, and the state of the problems, of all tenants or of one."""
+"""Metrics for Prometheus: requests, commits, and the state of the problems, of all tenants."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,37 +35,32 @@ class Metrics:
         requests.inc()
         times.observe(seconds)
 
-    def text(self, tenant: str | None = None) -> bytes:
-        """All metrics in Prometheus' text format, or only what concerns one tenant."""
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
         registry = CollectorRegistry()
-        registry.register(_Collector(lambda: self._collect(tenant)))
+        registry.register(_Collector(self._collect))
         return generate_latest(registry)
 
-    def _collect(self, tenant: str | None) -> Iterator[Metric]:
-        for family in self._registry.collect():
-            family.samples = [one for one in family.samples if tenant in (None, one.labels["tenant"])]
-            yield family
-        if tenant is None and self._coordinator.ready:
-            yield from self._coordinator.writer.registry.collect()
-        yield from self._state(tenant)
-
-    def _state(self, tenant: str | None) -> Iterator[Metric]:
-        """The worker's name, the problems and, for the whole process, its queue and its memory."""
+    def _collect(self) -> Iterator[Metric]:
+        """The requests, the worker's name and, once it has started, its log, its queue, its memory and its problems."""
         coordinator = self._coordinator
+        yield from self._registry.collect()
         worker = InfoMetricFamily("superarm_worker", "The worker that answered")
         worker.add_metric([], {"worker": coordinator.store.worker})
         yield worker
-        ready = coordinator.ready
-        pending = sum(n for key, n in coordinator.ledger.n_pending.items() if tenant in (None, key[0])) if ready else 0
-        yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", pending)
-        if ready:
-            yield from problem_metrics(coordinator.ledger, tenant, coordinator.is_locked)
-        if tenant is None:
-            queue, closed = (coordinator.writer.depth, len(coordinator.ledger.closed)) if ready else (0, 0)
-            ok = coordinator.condition.status == "ok"
-            yield GaugeMetricFamily("superarm_ready", "1 while decisions can be made and written", float(ok))
-            yield GaugeMetricFamily("superarm_queue_events", "Events that wait for a commit in this worker", queue)
-            yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", closed)
+        ok = coordinator.condition.status == "ok"
+        yield GaugeMetricFamily("superarm_ready", "1 while decisions can be made and written", float(ok))
+        if not coordinator.ready:
+            return
+        yield from coordinator.writer.registry.collect()
+        ledger = coordinator.ledger
+        for name, words, value in (
+            ("superarm_open_decisions", "Decisions that await feedback", sum(ledger.n_pending.values())),
+            ("superarm_queue_events", "Events that wait for a commit in this worker", coordinator.writer.depth),
+            ("superarm_remembered_decisions", "Closed decisions in memory", len(ledger.closed)),
+        ):
+            yield GaugeMetricFamily(name, words, value)
+        yield from problem_metrics(ledger, coordinator.is_locked)
 
 
 class _Collector:
@@ -76,19 +71,18 @@ class _Collector:
 
 
 MAX_LABELLED_PROBLEMS = 200
-"""Of a service, or a tenant, with more problems, no problem has metrics of its own: every label is a time series."""
+"""Of a service with more problems, no problem has metrics of its own: every label is a time series."""
 
 _LABELS = ["tenant", "problem"]
 
 
-def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], bool]) -> Iterator[Metric]:
+def problem_metrics(ledger: Ledger, in_use: Callable[[Key], bool]) -> Iterator[Metric]:
     """Decisions, pending ones, feedback, mean reward of each problem, and its comparison with the control share.
 
     The rewards that a problem has not computed yet are computed now, unless a thread has the problem ``in_use``.
     """
-    chosen = {key: state for key, state in ledger.problems.items() if tenant in (None, key[0])}
-    yield GaugeMetricFamily("superarm_problems", "Problems", len(chosen))
-    if len(chosen) > MAX_LABELLED_PROBLEMS:
+    yield GaugeMetricFamily("superarm_problems", "Problems", len(ledger.problems))
+    if len(ledger.problems) > MAX_LABELLED_PROBLEMS:
         return
 
     def gauge(name: str, words: str, *more: str) -> GaugeMetricFamily:
@@ -101,7 +95,7 @@ def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], 
     reward = gauge("problem_reward_mean", "Mean reward of finished decisions", "of")
     compared = gauge("compared_decisions", "Decisions compared with the control share", "shown")
     fallback = gauge("guardrail_fallback", "1 while the guardrail shows the control slate")
-    for key, state in chosen.items():
+    for key, state in ledger.problems.items():
         history, sums = state.history, state.history.lift
         if not in_use(key):
             state.flush()

@@ -16,7 +16,7 @@ from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Asked, Restriction, StoredContext
+from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import (
     Slate,
@@ -92,9 +92,6 @@ def digest_request(body: msgspec.Struct) -> str:
     return hashlib.sha256(msgspec.json.encode(body)).hexdigest()[:32]
 
 
-UNRESTRICTED = Restriction()
-
-
 def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, digest: str, now: int) -> Asked:
     """The event of a decision: the slate of the policy, or the baseline's.
 
@@ -110,6 +107,9 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
     group = assign_group(learner, id, body.unit, slate, request, baseline)
     shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
     table = find_slots(learner, request, is_baseline=shown.action == baseline)
+    stored = None
+    if learner.contexts is not None and request.context is not None:
+        stored = learner.contexts.store(shown.action, request.context, body.context)
     return Asked(
         at=now,
         problem=name,
@@ -119,7 +119,7 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         action=shown.action,
         n_items=learner.problem.n_items,
         version=len(learner.versions),
-        window_ms=find_window(learner),
+        window_ms=None if settings.window_s is None else int(settings.window_s * 1000),
         deferred=body.deferred,
         learns=settings.mode != "logging_only",
         propensities=shown.propensities,
@@ -134,16 +134,10 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         group=group.name,
         unit=unit,
         fallback=group.fallback,
-        context=_context(learner, request, body, shown.action),
+        context=stored,
         born=learner.born,
         silence=settings.silence,
     )
-
-
-def find_window(learner: ProblemState) -> int | None:
-    """How long feedback is awaited, in milliseconds."""
-    seconds = learner.settings.window_s
-    return None if seconds is None else int(seconds * 1000)
 
 
 def find_slots(learner: ProblemState, request: SlateRequest, *, is_baseline: bool) -> Bools | None:
@@ -161,15 +155,6 @@ def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | Non
             "context" if body.pairs is None else "pairs", wrong, "leave it out, or create a problem with context"
         )
     return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
-
-
-def _context(
-    learner: ProblemState, request: SlateRequest, body: AskBody, action: tuple[int, ...]
-) -> StoredContext | None:
-    """What is stored of the context of a decision."""
-    if learner.contexts is None or request.context is None:
-        return None
-    return learner.contexts.store(action, request.context, body.context)
 
 
 def find_items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
@@ -201,8 +186,6 @@ def restrict(learner: ProblemState, body: AskBody) -> Restriction:
         number = learner.arms.number
         excluded = [tuple(j for arm in slot.excluded if (j := number(arm)) is not None) for slot in body.slots]
         slots = tuple(excluded) if any(excluded) else None
-    if body.eligible is None and not body.excluded and not body.pinned:
-        return UNRESTRICTED if size is None else Restriction(k=size, slots=slots)
     left_out = arm_numbers(learner.arms, body.excluded, "excluded")
     pinned = tuple(arm_numbers(learner.arms, body.pinned, "pinned"))
     if body.eligible is None:

@@ -108,14 +108,8 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
         if body.seen is not None or body.arms is not None:
             field = "seen" if body.seen is not None else "arms"
             raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        units, number = list[Unit](), learner.arms.number
-        for unit in body.feedback:
-            arm, value = number(unit.arm), unit.value
-            if unit.item is None and value is not None and unit.seen and arm in slate:  # as most of them are
-                units.append((arm, ALL, value))  # an arm of the slate
-            else:
-                units.append(_unit(record, slate, learner, unit))
-        return units, _others(record, slate, learner, units) if learner.triggered else (), ()
+        units = [_unit(record, slate, learner, unit) for unit in body.feedback]
+        return units, _others(record, slate, learner, units), ()
     units, rows = _flat(record, slate, learner, body)
     return units, _others(record, slate, learner, units), rows
 

@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -12,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from superarm.service.errors import NOT_NOW, overloaded
 from superarm.service.storage.base import LogLine, Store
 
-MAX_COMMIT_EVENTS = 256
-"""The most events in one commit, unless one request has more."""
+MAX_QUEUED_AT_ONCE = 64
+"""So many batches of events are written by one commit at most."""
 
 STALLED_SECONDS = 10.0
 """A commit that takes longer has stalled: the process is not ready until it ends."""
@@ -95,26 +96,18 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        held: _Queued | None = None
-        while (first := held or self._queue.get()) is not None:
-            held = None
-            if first.job is not None:
-                self._do(first)
-                continue
-            batch, n = [first], len(first.lines)
-            while n < MAX_COMMIT_EVENTS and not self._queue.empty():
-                following = self._queue.get()
-                if following is None or following.job is not None:
+        going = True
+        while going:
+            queued = [self._queue.get()]
+            while not self._queue.empty() and len(queued) < MAX_QUEUED_AT_ONCE:
+                queued.append(self._queue.get())
+            going = queued[-1] is not None  # nothing is queued after the end
+            parts = [one for one in queued if one is not None]
+            for is_job, part in groupby(parts, lambda one: one.job is not None):
+                for one in part if is_job else ():
+                    self._do(one)
+                if batch := list(part):
                     self._write(batch)
-                    batch = []
-                    if following is None:
-                        return
-                    held = following
-                    break
-                batch.append(following)
-                n += len(following.lines)
-            if batch:
-                self._write(batch)
 
     def _do(self, queued: _Queued) -> None:
         assert queued.job is not None
