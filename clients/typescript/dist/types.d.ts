@@ -329,6 +329,42 @@ export interface ItemsBody {
     /** Items that count no longer. */
     retire?: string[];
 }
+/** The items of a problem. */
+export interface ItemsReply {
+    /** Whether the problem learns them itself. */
+    learn: boolean;
+    /** The names of the items of feedback. */
+    items: string[];
+    /** Whether groups of visitors should be served by items, in a sentence; empty where that is not asked. */
+    said: string;
+    /** How many decisions items are learnt from. */
+    decisions: number;
+    /** From how many decisions on they are learnt anew. */
+    next_at: number;
+    /** The groups of visitors that slates serve now, the largest first. */
+    classes: VisitorClass[];
+    /** All versions, the newest last. */
+    versions: ItemsVersion[];
+    /** The mean reward of the newest finished decisions: the share of visitors who liked something, if outcomes are 0 or 1. */
+    realised: number | null;
+    /** What the estimates said of the same slates, for all visitors together. */
+    claimed: number | null;
+}
+/** A version of items that were learnt. */
+export interface ItemsVersion {
+    /** Its number, counted from 1. */
+    version: number;
+    /** When it was written, in milliseconds since 1970. */
+    at: number;
+    /** How many groups of visitors it has. */
+    classes: number;
+    /** How many decisions counted then. */
+    decisions: number;
+    /** By how many standard errors so many groups explain held-out visitors better than one. */
+    z: number;
+    /** The earlier version that it repeats; 0 if it was learnt. */
+    of: number;
+}
 /** What every arm costs, and what a slate may cost. */
 export interface KnapsackParameters {
     /** What every arm costs. */
@@ -354,6 +390,11 @@ export interface LaminarSpec {
     name: "laminar";
     /** Its parameters. */
     parameters: LaminarParameters;
+}
+/** Which items a problem that learns them should have. */
+export interface LearnBody {
+    /** An earlier version, to return to; without it, items are learnt anew from all decisions. */
+    version?: number | null;
 }
 /** The reward with the policy against that of the control share. All intervals hold together, at all times, with probability 1 - `delta`. */
 export interface LiftReply {
@@ -521,8 +562,8 @@ export interface ProblemReply {
 export interface ProblemSpec {
     /** The names of all arms: what slates are made of, products for instance. */
     arms: string[];
-    /** The names of all items: what an arm may succeed with, segments of customers for instance. */
-    items?: string[];
+    /** The names of all items: what an arm may succeed with, segments of customers for instance. `learn`: outcomes are about arms alone, and the groups of visitors that slates should serve are learnt from the decisions. */
+    items?: string[] | "learn";
     /** How much each item counts in the reward; 1 each by default. */
     weights?: number[] | null;
     /** What a slate is worth. */
@@ -701,6 +742,15 @@ export interface VersionsReply {
     /** The settings, from the first version to the current one. */
     versions: Settings[];
 }
+/** A group of visitors that was found. */
+export interface VisitorClass {
+    /** The share of visitors who belong to it. */
+    share: number;
+    /** The mean rate at which they like arms. */
+    rate: number;
+    /** The arms that they like more than others do, the most telling first. */
+    arms: string[];
+}
 /** What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words. A plural that does not end in s is given after a stroke: `"person/people"`. `unit` is that of rewards. */
 export interface Words {
     /** One arm, such as product. */
@@ -795,6 +845,23 @@ export interface Operations {
             body: ItemsBody;
         };
         reply: ProblemReply;
+    };
+    get_items: {
+        given: {
+            path: {
+                name: string;
+            };
+        };
+        reply: ItemsReply;
+    };
+    learn_items: {
+        given: {
+            path: {
+                name: string;
+            };
+            body: LearnBody;
+        };
+        reply: ItemsReply;
     };
     patch_settings: {
         given: {
@@ -975,6 +1042,8 @@ export declare const OPERATIONS: {
     readonly post_arms: readonly ["POST", "/v1/problems/{name}/arms"];
     readonly post_outcomes: readonly ["POST", "/v1/problems/{name}/outcomes"];
     readonly post_items: readonly ["POST", "/v1/problems/{name}/items"];
+    readonly get_items: readonly ["GET", "/v1/problems/{name}/items"];
+    readonly learn_items: readonly ["POST", "/v1/problems/{name}/items/learn"];
     readonly patch_settings: readonly ["PATCH", "/v1/problems/{name}/settings"];
     readonly get_versions: readonly ["GET", "/v1/problems/{name}/versions"];
     readonly restore_version: readonly ["POST", "/v1/problems/{name}/versions/{version}/restore"];

@@ -10,6 +10,8 @@ export const OPERATIONS = {
     post_arms: ["POST", "/v1/problems/{name}/arms"],
     post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
     post_items: ["POST", "/v1/problems/{name}/items"],
+    get_items: ["GET", "/v1/problems/{name}/items"],
+    learn_items: ["POST", "/v1/problems/{name}/items/learn"],
     patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
     get_versions: ["GET", "/v1/problems/{name}/versions"],
     restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

@@ -22,29 +22,12 @@ from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
+from superarm.service.domain import decision as decisions
+from superarm.service.domain import events
 from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, refits, to_actions
-from superarm.service.domain.decision import (
-    DecisionRecord,
-    Row,
-    counted_rows,
-    feedback_of,
-    open_record,
-    past,
-    pending_arms,
-)
+from superarm.service.domain.decision import DecisionRecord, Row
 from superarm.service.domain.decision_contexts import DecisionContexts
-from superarm.service.domain.events import (
-    Armed,
-    Asked,
-    Changed,
-    Created,
-    Fitted,
-    Guarded,
-    Itemed,
-    Learnt,
-    Refitted,
-    Warmed,
-)
+from superarm.service.domain.events import Asked, Created, Fitted, Refitted
 from superarm.service.domain.history import Claims, History
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
@@ -260,24 +243,24 @@ class ProblemState:
     def apply(self, event: Any) -> None:
         """Apply one event of the problem's stream."""
         self.step += 1
-        if isinstance(event, Changed):
+        if isinstance(event, events.Changed):
             self._change(event)
-        elif isinstance(event, Armed):
+        elif isinstance(event, events.Armed):
             self._grow(event)
-        elif isinstance(event, Itemed):
+        elif isinstance(event, events.Itemed):
             if event.add:
                 self.learner.grow_items(event.add, event.weights)
             if event.retire:
                 self.learner.retire_items(event.retire)
             self.history.lift.restart(self.t - 1)
-        elif isinstance(event, Guarded):
+        elif isinstance(event, events.Guarded):
             self.guarded = event.fallback
-        elif isinstance(event, Warmed):
+        elif isinstance(event, events.Warmed):
             self.warmed[event.id] = event.body
-            self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
+            self.learner.warm_start(decisions.past(self.problem, event.arms, event.rows), event.t)
             if self.learnt is not None:
                 self.learnt.warm(event)
-        elif isinstance(event, Learnt) and self.learnt is not None:
+        elif isinstance(event, events.Learnt) and self.learnt is not None:
             self.learnt.apply(event)
         elif isinstance(event, Fitted):
             held = {**(self.learner.held or {}), **(held_from_plain(event.held, self.tally) or {})}
@@ -292,7 +275,7 @@ class ProblemState:
 
     def plan_refit(self, now: int, newest: Sequence[Asked] = ()) -> Refitted | Fitted | None:
         """The event of what is due to be estimated anew, if there is something: without the decisions ``newest``."""
-        silent = [(asked, rows) for asked in newest if (rows := counted_rows(open_record(asked)))]
+        silent = [(asked, rows) for asked in newest if (rows := decisions.counted_rows(decisions.open_record(asked)))]
         for asked, rows in silent:
             self.count(asked, rows, -1.0)
         try:
@@ -312,7 +295,7 @@ class ProblemState:
         after = fitted_part(learner.policy.save_state(memory))
         return None if after is None or after == fitted_part(held) else Fitted(now, learner.asked, after)
 
-    def _grow(self, event: Armed) -> None:
+    def _grow(self, event: events.Armed) -> None:
         if event.add:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
@@ -322,7 +305,7 @@ class ProblemState:
         self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
-    def _change(self, event: Changed) -> None:
+    def _change(self, event: events.Changed) -> None:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         if event.settings.control_slate != self.settings.control_slate:
@@ -342,18 +325,18 @@ class ProblemState:
             self._count_context(asked, 1)
             self.history.count_decision(asked, share)
             self.history.remember_slate(asked)
-            self.change_pending(asked, after.action, pending_arms(after))
-            self.count(asked, counted_rows(after), 1.0)
+            self.change_pending(asked, after.action, decisions.pending_arms(after))
+            self.count(asked, decisions.counted_rows(after), 1.0)
             if self.learnt is not None:
-                self.learnt.record(asked, counted_rows(after))
+                self.learnt.record(asked, decisions.counted_rows(after))
             return
         if after.closed == "erased":
             self.history.erase(before, self.problem, share)
             self._count_context(asked, -1)
         else:
             self.history.follow(before, after, self.problem, self._estimates)
-        self.change_pending(asked, pending_arms(before), pending_arms(after))
-        old, new = counted_rows(before), counted_rows(after)
+        self.change_pending(asked, decisions.pending_arms(before), decisions.pending_arms(after))
+        old, new = decisions.counted_rows(before), decisions.counted_rows(after)
         self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
         self.count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
         if self.learnt is not None and old != new:
@@ -380,7 +363,7 @@ class ProblemState:
         """Count rows of a decision, or take them back."""
         if not rows:
             return
-        feedback = feedback_of(self.problem.support, asked.t, rows)
+        feedback = decisions.feedback_of(self.problem.support, asked.t, rows)
         if self.contexts is not None:
             made, action = self.contexts.restore(asked), np.array(asked.action, np.int64)
             feedback.context = self.learner.contexts.answer(made, action, feedback.action[0])
@@ -388,7 +371,7 @@ class ProblemState:
 
     def place(self, record: DecisionRecord) -> None:
         """A decision of a snapshot is pending; its pulls are in the counters already."""
-        arms = pending_arms(record)
+        arms = decisions.pending_arms(record)
         if self.contexts is not None and arms:
             made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))

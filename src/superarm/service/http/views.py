@@ -9,28 +9,17 @@ from superarm.agent.outcomes import to_flat
 from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
+from superarm.service import replies
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
-from superarm.service.replies import (
-    ArmRow,
-    DecisionReply,
-    EarnedReply,
-    GroupReply,
-    IntervalReply,
-    ItemsReply,
-    ItemsVersion,
-    LiftReply,
-    ProblemReply,
-    VisitorClass,
-)
 
 
-def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
+def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> replies.DecisionReply:
     """The reply that shows a decision, with the names of its arms."""
     asked, names = record.asked, learner.arms.all
-    return DecisionReply(
+    return replies.DecisionReply(
         asked.id,
         asked.problem,
         [names[j] for j in record.action],
@@ -51,10 +40,10 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
     )
 
 
-def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
+def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemReply:
     """The reply that shows the current state of a problem."""
     advice = recommend(learner.problem)
-    return ProblemReply(
+    return replies.ProblemReply(
         name,
         learner.problem.n_arms,
         learner.problem.n_items,
@@ -71,7 +60,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
     )
 
 
-def items(learner: ProblemState) -> ItemsReply:
+def items(learner: ProblemState) -> replies.ItemsReply:
     """The reply that shows the items of a problem, and whether groups of visitors should be served by items."""
     learner.flush()
     earned = learner.history.earned(learner.weighty_items)
@@ -79,35 +68,39 @@ def items(learner: ProblemState) -> ItemsReply:
     claimed = None if earned is None or earned.gap is None else earned.realised.value - earned.gap.value
     names, said, learnt = list(learner.items.all), say_need(learner), learner.learnt
     if learnt is None:
-        return ItemsReply(False, names, said, learner.decisions, 0, [], [], realised, claimed)
+        return replies.ItemsReply(False, names, said, learner.decisions, 0, [], [], realised, claimed)
     found = learnt.counts.items
     groups = [
-        VisitorClass(float(found.shares[c]), float(found.p[:, c].mean()), found.telling_arms(c))
+        replies.VisitorClass(float(found.shares[c]), float(found.p[:, c].mean()), found.telling_arms(c))
         for c in np.argsort(-found.shares).tolist()
     ]
-    versions = [ItemsVersion(one.version, one.at, len(one.shares), one.n, one.z, one.of) for one in learnt.versions]
+    versions = [
+        replies.ItemsVersion(one.version, one.at, len(one.shares), one.n, one.z, one.of) for one in learnt.versions
+    ]
     counts = len(learnt.counts.told), learnt.counts.due
-    return ItemsReply(True, names, said, *counts, groups, versions, realised, claimed)
+    return replies.ItemsReply(True, names, said, *counts, groups, versions, realised, claimed)
 
 
-def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftReply:
+def lift(learner: ProblemState, delta: float, item: int | None = None) -> replies.LiftReply:
     """The reply that compares the policy with the control share, in total or in what one item contributed."""
     learner.flush()
     sums = learner.history.lift
     found = measure_lift(sums, delta, item)
     groups = ((sums.policy, found.policy), (sums.control, found.control))
     policy, control = (
-        GroupReply(one.decisions if item is None else one.of_item(item).n, mean and IntervalReply(*mean))
+        replies.GroupReply(
+            one.decisions if item is None else one.of_item(item).n, mean and replies.IntervalReply(*mean)
+        )
         for one, mean in groups
     )
-    return LiftReply(
+    return replies.LiftReply(
         learner.settings.control,
         delta,
         sums.since,
         policy,
         control,
-        None if found.difference is None else IntervalReply(*found.difference),
-        None if found.relative is None else IntervalReply(*found.relative),
+        None if found.difference is None else replies.IntervalReply(*found.difference),
+        None if found.relative is None else replies.IntervalReply(*found.relative),
         found.verdict,
         sums.left_out,
         learner.guarded,
@@ -116,19 +109,19 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftRe
     )
 
 
-def _earned(learner: ProblemState, item: int | None) -> EarnedReply | None:
+def _earned(learner: ProblemState, item: int | None) -> replies.EarnedReply | None:
     """Realised beside estimated rewards."""
     earned = learner.history.earned(learner.weighty_items, item)
     if earned is None:
         return None
     value, warning = earned.realised.value, warn_of_gap(learner, earned) or ""
     if earned.gap is None or not math.isfinite(earned.gap.reach):
-        return EarnedReply(value, None, None, None, None, warning)
+        return replies.EarnedReply(value, None, None, None, None, warning)
     gap, reach = earned.gap
-    return EarnedReply(value, value - gap, gap, gap - reach, gap + reach, warning)
+    return replies.EarnedReply(value, value - gap, gap, gap - reach, gap + reach, warning)
 
 
-def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:
+def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> replies.ArmRow:
     """What is known of an arm; ``counters`` are the counts and the pending pulls of all arms, over all contexts."""
     (tally, pending), own, support = counters, learner.items_of(arm), learner.problem.support
     one, whole = np.array([arm]), tally.total.shape
@@ -137,7 +130,7 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmR
         for part in (tally.counts(tally.pulls), tally.mean, tally.deviation)
     )
     seen = counts.astype(int).tolist()
-    return ArmRow(
+    return replies.ArmRow(
         learner.arms.all[arm],
         int(tally.pulls[0, arm]),
         int(pending[arm]),

@@ -13,24 +13,12 @@ from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
 from superarm.service.domain.decision import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState, enlarge
-from superarm.service.domain.spec import (
-    MAX_ARMS,
-    MAX_ENTRIES,
-    MAX_ITEMS,
-    PolicySpec,
-    ProblemSpec,
-    Settings,
-    check_context,
-    check_control,
-    check_new_names,
-    check_settings,
-    complete,
-    to_problem,
-)
+from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
@@ -41,7 +29,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
     """Create a problem; False if the same one exists. Another problem of that name is a conflict."""
     known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
-        check_new_names([name], "name")
+        specs.check_new_names([name], "name")
         spec = await asyncio.to_thread(_check, spec)
         if len(await coordinator.ownership.names(tenant)) >= limit:
             raise RequestError(
@@ -73,13 +61,13 @@ async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> N
 
 def _check(spec: ProblemSpec) -> ProblemSpec:
     """The description with what its owner left out, if all of it fits."""
-    check_new_names(spec.arms, "arms")
-    check_new_names(spec.item_names, "items")
+    specs.check_new_names(spec.arms, "arms")
+    specs.check_new_names(spec.item_names, "items")
     try:
-        problem, arms = to_problem(spec), Names(spec.arms, "arms")
-        spec = complete(spec, problem)
-        check_settings(spec.settings, problem, arms)
-        check_control(spec.settings, problem, arms)
+        problem, arms = specs.to_problem(spec), Names(spec.arms, "arms")
+        spec = specs.complete(spec, problem)
+        specs.check_settings(spec.settings, problem, arms)
+        specs.check_control(spec.settings, problem, arms)
         return spec
     except InvalidArgument as error:
         argument = f"settings.{error.argument}" if error.argument.startswith("policy.") else error.argument
@@ -93,8 +81,8 @@ async def change_settings(
 
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
-        check_settings(settings, learner.problem, learner.arms)
-        check_control(settings, learner.problem, learner.arms)
+        specs.check_settings(settings, learner.problem, learner.arms)
+        specs.check_control(settings, learner.problem, learner.arms)
         if settings == learner.settings:
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
@@ -149,9 +137,9 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
     def plan(learner: ProblemState) -> Armed | None:
         known = set(learner.arms.all)
         add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
-        check_new_names(add, "add")
-        if len(learner.arms.all) + len(add) > MAX_ARMS:
-            raise invalid("add", "too many arms", f"a problem has at most {MAX_ARMS}")
+        specs.check_new_names(add, "add")
+        if len(learner.arms.all) + len(add) > specs.MAX_ARMS:
+            raise invalid("add", "too many arms", f"a problem has at most {specs.MAX_ARMS}")
         names = Names([*learner.arms.all, *add], "arms")
         retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
         again = known.intersection(body.add).difference(body.retire)
@@ -164,7 +152,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
         try:
             require_actions(learner.problem, body.actions)
             more = enlarge(learner.learner, add, body.actions, support)
-            check_context(with_arms(learner.problem, len(add), *more, features))
+            specs.check_context(with_arms(learner.problem, len(add), *more, features))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
@@ -186,8 +174,8 @@ def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[
         if body.support is None or arm not in body.support:
             raise invalid("support", f"nothing for arm {arm!r}", "name the items of every new arm")
         rows.append(sorted(arm_numbers(learner.items, body.support[arm], "support")))
-    if learner.problem.n_entries + sum(len(row) for row in rows) > MAX_ENTRIES:
-        raise invalid("support", "too many entries", f"a problem has at most {MAX_ENTRIES}")
+    if learner.problem.n_entries + sum(len(row) for row in rows) > specs.MAX_ENTRIES:
+        raise invalid("support", "too many entries", f"a problem has at most {specs.MAX_ENTRIES}")
     return rows
 
 
@@ -223,9 +211,9 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
         known = set(learner.items.all)
         fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in known]
         add, weights = [item for item, _ in fresh], [w for _, w in fresh]
-        check_new_names(add, "add")
-        if len(learner.items.all) + len(add) > MAX_ITEMS:
-            raise invalid("add", "too many items", f"a problem has at most {MAX_ITEMS}")
+        specs.check_new_names(add, "add")
+        if len(learner.items.all) + len(add) > specs.MAX_ITEMS:
+            raise invalid("add", "too many items", f"a problem has at most {specs.MAX_ITEMS}")
         _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
         retire = [
             i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.learner.retired_items
@@ -246,8 +234,8 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
 
 
 def _fits(n_arms: int, n_items: int) -> None:
-    if n_arms * n_items > MAX_ENTRIES:
-        raise invalid("add", f"{n_arms} arms x {n_items} items", f"a problem has at most {MAX_ENTRIES} entries")
+    if n_arms * n_items > specs.MAX_ENTRIES:
+        raise invalid("add", f"{n_arms} arms x {n_items} items", f"a problem has at most {specs.MAX_ENTRIES} entries")
 
 
 async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
@@ -260,7 +248,7 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
             if known != digest:
                 raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
             return None
-        check_new_names([body.id], "id")
+        specs.check_new_names([body.id], "id")
         if learner.contexts is not None:
             wrong = "outcomes without a decision have no context, and this problem learns from contexts"
             raise invalid("outcomes", wrong, "ask for decisions with their contexts, and report what came of them")

@@ -15,18 +15,11 @@ from superarm.context import EncodedContext
 from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.service.domain import slate as slates
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import (
-    Slate,
-    SlateRequest,
-    assign_group,
-    assign_slots,
-    choose_slate,
-    digest_unit,
-    to_request,
-)
+from superarm.service.domain.slate import Slate, SlateRequest
 from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.coordinator import Coordinator, now_ms
@@ -100,11 +93,11 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
     settings = learner.settings
     names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
     allowed = restrict(learner, body)
-    request, unit = to_request(allowed, learner.problem.n_arms, names), digest_unit(learner, body.unit)
+    request, unit = slates.to_request(allowed, learner.problem.n_arms, names), slates.digest_unit(learner, body.unit)
     request = request._replace(context=encode_context(learner, body), unit=unit)
-    slate = choose_slate(learner, id, request)
+    slate = slates.choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
-    group = assign_group(learner, id, body.unit, slate, request, baseline)
+    group = slates.assign_group(learner, id, body.unit, slate, request, baseline)
     shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
     table = find_slots(learner, request, is_baseline=shown.action == baseline)
     stored = None
@@ -124,7 +117,7 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         learns=settings.mode != "logging_only",
         propensities=shown.propensities,
         policy_action=None if shown is slate else slate.action,
-        slots=assign_slots(names, table, shown.action),
+        slots=slates.assign_slots(names, table, shown.action),
         widths=learner.widths(shown.action),
         items=find_items(learner, body),
         allowed=allowed,
