@@ -10,7 +10,7 @@ import superarm as sa
 from superarm.core.errors import ConflictingFeedback, UnknownDecision
 from superarm.core.tally import GRID
 from superarm.items import ItemAgent, learn, need
-from superarm.items.latent import Fit, Rows, arm_rates, centres, fit_classes, log_likelihoods
+from superarm.items.latent import Fit, Rows, arm_rates, centres, fit_classes, learn_rows, log_likelihoods
 
 ONE_ITEM = sa.Problem(12, 1, sa.Coverage(), sa.Subsets(4))
 OPPOSED = np.where(np.arange(12)[:, None] // 6 == np.arange(2), 0.5, 0.05)  # two tastes, six films each
@@ -47,6 +47,14 @@ def test_known_classes_are_found_with_their_shares_rates_and_slate():
 def test_where_there_are_no_groups_none_are_found(seed):
     """z > 2 of a paired gain that is negative in the mean: at most one of eight seeds would be one too many."""
     assert learn(make_log(SIMILAR, 1500, seed)[0], seed=seed).n_classes == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 20])
+def test_of_hardly_any_visitors_there_is_one_class(n):
+    """At most 20 of them: two or three held-out visitors say nothing, and there may be none."""
+    rng = np.random.default_rng(n)
+    rows = Rows.of(np.arange(n), rng.integers(0, 12, n), rng.random(n), 12)
+    assert {learn_rows(rows, seed=seed).n_classes for seed in range(20)} == {1}
 
 
 def naive_em_pass(seen, answer, rates, strength, fit):

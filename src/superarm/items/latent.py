@@ -39,6 +39,8 @@ STRENGTH = 10.0
 """How many answers the prior of a rate counts for: 3, 30 and 100 gave worse slates or claims on MovieLens."""
 HELD_OUT, MIN_Z = 0.2, 2.0
 """The share of units that decide on the number of classes, and by how many standard errors these must beat one."""
+MIN_HELD_OUT = 10
+"""With fewer held-out units there is one class: a standard error of so few is no measure."""
 TOLERANCE = 1.0
 """Fewer classes are taken if they are within so many standard errors of the best number, on held-out units."""
 MAX_PASSES, MIN_GAIN = 100, 1e-6
@@ -189,6 +191,8 @@ def choose_classes(rows: Rows, classes: Sequence[int], strength: float, rng: np.
     """The fewest classes within a standard error of the best on held-out units, if they are clearly above one."""
     n = rows.seen.shape[0]
     held = rng.random(n) < HELD_OUT
+    if held.sum() < MIN_HELD_OUT or held.all():
+        return Choice(_one_class(arm_rates(rows)), 0.0, {1: 0.0})
     inside, outside = rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
     rates, times = arm_rates(inside), 4 if n < FEW_ROWS else 2
     one = _one_class(rates)
