@@ -177,10 +177,8 @@ def test_finding_no_groups_means_something_from_a_number_of_rounds_on(n, said):
 
 
 def test_the_default_thresholds_are_those_of_the_documentation():
-    log = make_log(SIMILAR, 3000, 5)[0]
-    assert need(log).enough_to_learn == 1_000
-    assert need(log).enough_to_clear == log.n_rounds == 3_000
-    assert "One item suffices" in repr(need(log))
+    found = need(make_log(SIMILAR, 50, 8)[0])
+    assert (found.enough_to_learn, found.enough_to_clear) == (1_000, 3_000)
 
 
 def make_features(n, seed, signal=1.0):
@@ -208,10 +206,10 @@ def test_features_tell_classes_of_new_visitors_and_find_them_earlier():
         learn(log, features=x[:5])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_features_that_say_nothing_make_no_groups(seed):
-    log, _ = make_log(SIMILAR, 1500, seed)
-    assert learn(log, features=np.random.default_rng(seed).normal(size=(1500, 5)), seed=seed).n_classes == 1
+    log, _ = make_log(SIMILAR, 800, seed)
+    assert learn(log, features=np.random.default_rng(seed).normal(size=(800, 5)), seed=seed).n_classes == 1
 
 
 def test_effects_of_features_are_those_that_maximise_the_likelihood():

@@ -57,10 +57,6 @@ class Need:
     def __repr__(self) -> str:
         return self.say("sa.items.learn(log) turns them into items, and its slate says what they are worth")
 
-    def with_items(self, items: Items | None) -> "Need":
-        """The same, with the classes that were found."""
-        return replace(self, items=items)
-
     def say(self, remedy: str) -> str:
         """What follows, in a sentence; ``remedy`` says what to do about groups of visitors."""
         if self.found and self.items is not None:
@@ -99,7 +95,7 @@ def need(
     shown = slates >= 0
     unit = np.broadcast_to(np.arange(len(slates))[:, None], shown.shape)
     rows = Rows.of(unit[shown], slates[shown], answers[shown], log.problem.n_arms)
-    return found.with_items(learn_rows(rows, seed=seed, arms=log.arms))
+    return replace(found, items=learn_rows(rows, seed=seed, arms=log.arms))
 
 
 def compare_answers(slates: Ints, answers: Floats, n_arms: int) -> Need:

@@ -12,6 +12,7 @@ back exactly under any version, and a replay fits nothing.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class LearntItems:
         for n, one in enumerate(newest):
             slates[n, : len(one.arms)], outcomes[n, : len(one.arms)] = one.arms, one.answers
         found = compare_answers(slates, outcomes, len(self.counts.items.p))
-        return found.with_items(self.counts.items if self.versions else None)
+        return replace(found, items=self.counts.items if self.versions else None)
 
     def to_stored(self) -> list[StoredAnswer]:
         """The decisions that count, as a snapshot keeps them."""
