@@ -7,17 +7,19 @@ Filled circles and thick lines are the arms of one batch; empty circles and thin
 
 from pathlib import Path
 
+import superarm as sa
+
 PLACE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "rules"
 WIDTH, HEIGHT = 216, 104
 STYLE = """
 circle,rect,path,line{fill:none;stroke:#57606a;stroke-width:1.5}
 text{font:12px system-ui,'Segoe UI',sans-serif;fill:#39424e;text-anchor:middle}
-.on{fill:#0072b2;stroke:#0072b2}line.on,path.on{fill:none;stroke-width:4}
+.on{fill:#0072b2;stroke:#0072b2}line.on,path.on{fill:none;stroke-width:4}.near{stroke:#0072b2;stroke-width:12}
 .rule{fill:#0072b2;fill-opacity:.08;stroke:#8c959f;stroke-width:1}
 .leaf{stroke:#0072b2}.dash{stroke-dasharray:4 3}.node{fill:#57606a}.bad{stroke:#d55e00;stroke-width:2.5}
 @media (prefers-color-scheme:dark){
 circle,rect,path,line{stroke:#9aa4b0}text{fill:#d5dbe3}.on{fill:#4aa8e8;stroke:#4aa8e8}line.on,path.on{stroke:#4aa8e8}
-.rule{fill:#4aa8e8;fill-opacity:.12;stroke:#6e7781}.node{fill:#9aa4b0}.bad{stroke:#ff8a3d}.leaf{stroke:#4aa8e8}}
+.rule{fill:#4aa8e8;fill-opacity:.12;stroke:#6e7781}.node{fill:#9aa4b0}.bad{stroke:#ff8a3d}.near{stroke:#4aa8e8}.leaf{stroke:#4aa8e8}}
 """
 NODES = [(34, 30), (34, 80), (98, 18), (98, 82), (160, 36), (184, 84)]
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5)]
@@ -26,6 +28,11 @@ EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5)]
 def arm(x: float, y: float, on: bool = False) -> str:
     """An arm, filled if it is in the batch."""
     return f'<circle cx="{x}" cy="{y}" r="8"{_mark(on)}/>'
+
+
+def point(x: float, y: float, radius: float = 5) -> str:
+    """A node of a graph, or an estimate."""
+    return f'<circle cx="{x}" cy="{y}" r="{radius}" class="node"/>'
 
 
 def box(x: float, y: float, width: float, height: float, kind: str = "rule") -> str:
@@ -90,7 +97,7 @@ def slots() -> list[str]:
 def graph(chosen: set[int]) -> list[str]:
     """A graph, its edges being the arms."""
     parts = [line(*NODES[a], *NODES[b], n in chosen) for n, (a, b) in enumerate(EDGES)]
-    return parts + [f'<circle cx="{x}" cy="{y}" r="5" class="node"/>' for x, y in NODES]
+    return parts + [point(x, y) for x, y in NODES]
 
 
 def forest() -> list[str]:
@@ -108,7 +115,7 @@ def matching() -> list[str]:
     left, right = [22, 52, 82], [22, 52, 82]
     pairs = [(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 2, 0), (2, 1, 0), (2, 2, 1)]
     parts = [line(50, left[a], 166, right[b], bool(on)) for a, b, on in pairs]
-    return parts + [f'<circle cx="{x}" cy="{y}" r="6" class="node"/>' for x in (50, 166) for y in left]
+    return parts + [point(x, y, 6) for x in (50, 166) for y in left]
 
 
 def paths() -> list[str]:
@@ -116,7 +123,7 @@ def paths() -> list[str]:
     nodes = [(24, 52), (76, 20), (76, 84), (136, 20), (136, 84), (192, 52)]
     edges = [(0, 1, 1), (0, 2, 0), (1, 3, 0), (1, 4, 1), (2, 4, 0), (2, 3, 0), (3, 5, 0), (4, 5, 1)]
     parts = [line(*nodes[a], *nodes[b], bool(on)) for a, b, on in edges]
-    parts += [f'<circle cx="{x}" cy="{y}" r="5" class="node"/>' for x, y in nodes]
+    parts += [point(x, y) for x, y in nodes]
     return [*parts, word(24, 78, "source"), word(190, 78, "target")]
 
 
@@ -167,12 +174,35 @@ def context() -> list[str]:
     return [*parts, word(79, 182, "Context(arms=…)"), word(243, 182, "ask(pairs=…)"), word(385, 182, "learnt")]
 
 
+def evaluation() -> list[str]:
+    """What two candidates earn more than the logged slates, with both intervals: the example of the guide to logs."""
+    instance = sa.instances.random_coverage(n_arms=12, n_items=4, k=3, high=0.4)
+    log = sa.offline.simulate_log(instance, [0, 1, 2], 10_000, explore=0.4)
+    found = log.compare({"KL-UCB": sa.kl_ucb(), "top sellers": [1, 2, 3]}).values
+    zero, unit = 200.0, 330.0
+    parts = [line(zero, 6, zero, 92, kind="dash"), word(zero, 106, "as now")]
+    parts += [line(zero + unit, 6, zero + unit, 92, kind="dash"), word(zero + unit, 106, "+1 per round")]
+    for n, (name, value) in enumerate(found.items()):
+        y = 26 + 40 * n
+        wide, narrow = value.difference, value.approximate_difference
+        at = {end: round(zero + unit * end, 1) for end in (wide.value, wide.low, wide.high, narrow.low, narrow.high)}
+        parts += [word(80, y + 4, f"{name}: {value.verdict}"), line(at[wide.low], y, at[wide.high], y)]
+        parts += [line(at[narrow.low], y, at[narrow.high], y, kind="near"), point(at[wide.value], y)]
+    return parts
+
+
 DRAWINGS = {
     **{"subsets": subsets, "explicit": explicit, "partition": partition, "laminar": laminar, "slots": slots},
     **{"forest": forest, "tree": tree, "matching": matching, "paths": paths, "knapsack": knapsack},
-    **{"intersection": intersection, "pinned": pinned, "ladder": ladder, "../context": context},
+    **{
+        "intersection": intersection,
+        "pinned": pinned,
+        "ladder": ladder,
+        "../context": context,
+        "../offline": evaluation,
+    },
 }
-SIZES = {"../context": (600, 192)}
+SIZES = {"../context": (600, 192), "../offline": (600, 114)}
 """Width and height, where they are not the usual ones."""
 
 

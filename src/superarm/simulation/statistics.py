@@ -14,12 +14,20 @@ LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval; ``p`` is the two-sided p-value of it being 0, where it was tested."""
+    """A number with its confidence interval; ``p`` is the two-sided p-value of it being 0, where it was tested.
+
+    >>> print(Estimate(-70.25, -87.93, -52.56, p=1e-5))
+    -70.25 [-87.93, -52.56], p < 0.001
+    """
 
     value: float
     low: float
     high: float
     p: float = math.nan
+
+    def __str__(self) -> str:
+        tested = "" if math.isnan(self.p) else ", p < 0.001" if self.p < 0.001 else f", p = {self.p:.2g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]{tested}"
 
     @property
     def error(self) -> float:
