@@ -1,16 +1,22 @@
 """Problems with ``items: "learn"``: groups of visitors from the problem's own log, as versions that are exact."""
 
 import asyncio
+import contextlib
 import random
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
+import superarm as sa
 from superarm.items.counts import to_rows
 from superarm.items.latent import learn_rows, prior_tally
 from superarm.service.application import application
+from superarm.service.domain.events import Created
 from superarm.service.domain.ledger import fold
+from superarm.service.domain.problem import ProblemState, rehearse
+from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import learning
 from superarm.service.storage.compaction import compact
@@ -203,6 +209,42 @@ def test_what_a_compaction_removes_counts_on_without_its_unit(tmp_path, two_clas
     units = [sum(bool(one.unit) for one in part["answers"]) for part in (before, after)]
     assert units[0] > units[1] == sum(record.asked.unit != "" for record in ledger.pending.values() if record.active)
     store.close()
+
+
+def test_the_console_shows_groups_and_goes_back_to_a_version(two_classes):
+    async def run():
+        async with serving(application(MemoryStore())) as http:
+            await use(http)
+            page = (await http.get("/?problem=p")).text
+            assert "Groups of visitors" in page
+            assert "group 2" in page  # in the heat map
+            assert page.count("Go back to this") == 3
+            form = {"problem": "p", "change": "items", "version": "2", "place": "groups"}
+            own = {"sec-fetch-site": "same-origin"}
+            assert (await http.post("/change", data=form, headers=own)).status_code == 303
+            again = (await http.get(f"{P}/items")).json()["versions"]
+            assert [one["of"] for one in again] == [0, 0, 1, 0, 2]
+            assert (await http.post("/change", data=form | {"version": "x"}, headers=own)).status_code == 422
+            del form["version"]
+            assert (await http.post("/change", data=form, headers=own)).status_code == 303
+            audit = (await http.get("/v1/audit")).json()["entries"]
+            assert [one["details"]["of"] for one in audit if one["what"] == "learnt"] == [0, 2, 0, 1, 0, 0]
+            (await http.put("/v1/problems/q", json=SPEC | {"items": ["value"]})).raise_for_status()
+            assert "Groups of visitors" not in (await http.get("/?problem=q")).text
+
+    asyncio.run(run())
+
+
+def test_the_client_creates_it_and_kernels_are_rehearsed(served):
+    with contextlib.closing(sa.connect(served.url)) as service:
+        agent = service.create("learns", ARMS, "learn", 4)
+        decision = agent.ask(unit="u1")
+        assert agent.tell(decision, [[1.0]] * 4)
+        assert agent.items == ("value",)
+    state = ProblemState(Created(0, msgspec.convert(SPEC, ProblemSpec), "key"))
+    rehearse(state.created)
+    state.learnt.rehearse()
+    assert state.learnt.in_force
 
 
 def test_what_does_not_go_with_learnt_items_is_refused():

@@ -311,11 +311,12 @@ class Connection:
         return f"connect({self._transport.address!r})"
 
     def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
-        """Create a problem; nothing changes if the same one exists.
+        """Create a problem; nothing changes if the same one exists. With ``items="learn"`` it learns its items.
 
         ``more`` are the other fields of ``PUT /v1/problems/{name}``.
         """
-        body = {"arms": list(arms), "items": list(items), "k": k, **{key: to_plain(one) for key, one in more.items()}}
+        named = items if isinstance(items, str) else list(items)
+        body = {"arms": list(arms), "items": named, "k": k, **{key: to_plain(one) for key, one in more.items()}}
         self._transport.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
         return self.problem(name)
 

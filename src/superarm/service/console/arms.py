@@ -64,13 +64,17 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
 
 
 def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
-    """Estimated means of some arms, for a page of items by weight; levels from 0 to 9, None where nothing is known."""
-    gone = state.learner.retired_items
-    items = [int(i) for i in np.argsort(-state.problem.weights, kind="stable") if int(i) not in gone]
+    """Estimated means of some arms, for a page of items by weight; levels from 0 to 9, None where nothing is known.
+
+    Where groups of visitors were learnt, they are the items.
+    """
+    own, gone = state.chooser, state.learner.retired_items
+    tally = state.overall()[0] if own is state.learner else own.tally
+    items = [int(i) for i in np.argsort(-own.problem.weights, kind="stable") if int(i) not in gone]
     last = max(0, (len(items) - 1) // ITEMS_PER_PAGE)
     page = min(page, last)
     shown = items[page * ITEMS_PER_PAGE : (page + 1) * ITEMS_PER_PAGE]
-    means = intervals.known_means(state.overall()[0], state.problem.support, arms)
+    means = intervals.known_means(tally, own.problem.support, arms)
     known = means.seen != 0.0
     most = float(means.mean[:, shown].max(initial=0.0, where=known[:, shown])) or 1.0
     rows = []
@@ -78,17 +82,22 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
         cells = [float(means.mean[n, i]) if known[n, i] else None for i in shown]
         levels = [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]
         rows.append((state.arms.all[j], levels))
-    names = [state.items.all[i] for i in shown]
+    names = [state.items.all[i] if own is state.learner else f"group {items.index(i) + 1}" for i in shown]
     return {"items": names, "rows": rows, "most": most, "page": page, "last": last, "total": len(items)}
 
 
 def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[str, Any]:
     """The value of a slate at the estimates, with its interval, in total or by one item.
 
-    Its rows are what the arms add to those before them, as bars on a line of 100.
+    Its rows are what the arms add to those before them, as bars on a line of 100. For groups of visitors that were
+    learnt, no interval is known.
     """
-    problem, slate = state.problem, np.array(arms, np.int64)
-    entries = intervals.time_uniform(state.overall()[0], problem.support, slate)
+    problem, slate, learnt = state.chooser.problem, np.array(arms, np.int64), state.chooser is not state.learner
+    if learnt:
+        entries = Band(*[intervals.known_means(state.chooser.tally, problem.support, slate).mean] * 3)
+    else:
+        entries = intervals.time_uniform(state.overall()[0], problem.support, slate)
+    item = None if learnt else item
     weights = None if item is None else problem.weights[item : item + 1]
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
     sizes = np.array([len(slate)], np.int64)
@@ -99,4 +108,4 @@ def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[st
     for j, gain in zip(arms, gains, strict=True):
         rows.append((state.arms.all[j], gain, 100.0 * min(start, start + gain) / most, 100.0 * abs(gain) / most))
         start += gain
-    return {"rows": rows, "low": low, "value": value, "high": high}
+    return {"rows": rows, "value": value, "range": None if learnt else (low, high)}

@@ -14,7 +14,7 @@ from superarm.service.http import handlers
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.handlers import Call
 from superarm.service.http.service import Service
-from superarm.service.schemas import ArmsBody, SettingsBody
+from superarm.service.schemas import ArmsBody, LearnBody, SettingsBody
 
 Percent = Annotated[float, Meta(ge=0.0, le=100.0)]
 
@@ -45,6 +45,9 @@ async def change(service: Service, who: Principal, form: Mapping[str, str]) -> s
             raise unknown(state.words.one("arm"), arm[:100])
         body = ArmsBody(retire=[arm]) if what == "retire" else ArmsBody(add=[arm])
         await handlers.post_arms(call._replace(body=body))
+    elif what == "items":
+        wanted = {"version": form["version"]} if "version" in form else {}
+        await handlers.learn_items(call._replace(body=msgspec.convert(wanted, LearnBody, strict=False)))
     elif what == "back":
         await handlers.restore_version(call._replace(path={"name": name, "version": form.get("version", "")}))
     else:
@@ -67,4 +70,4 @@ def _settings(state: ProblemState, what: str, form: Mapping[str, str]) -> dict[s
     if what == "resume":
         shares = [one.control for one in state.versions if not is_paused(one)]
         return {"mode": "online", "control": shares[-1] if shares else 0.0}
-    raise invalid("change", f"{what[:40]!r}", "choose retire, restore, control, pause, resume or back")
+    raise invalid("change", f"{what[:40]!r}", "choose retire, restore, control, pause, resume, items or back")

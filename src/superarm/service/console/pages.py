@@ -13,6 +13,7 @@ from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError
+from superarm.service.http import views
 from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
@@ -143,7 +144,7 @@ def _problem_data(state: ProblemState, view: PageView, item: int | None, health:
     about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
     about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
-    feedback = {"history": history, "pending": health.pending}
+    feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {
         "tiles": verdicts.list_tiles(state, item, health),
         "table": table,

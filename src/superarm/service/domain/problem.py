@@ -400,6 +400,9 @@ def rehearse(created: Created) -> None:
             feedback.context = learner.contexts.answer(made, action, action)
         learner.apply(feedback, state.key("coin", ""))
         learner.pending += 1.0  # every arm was tried
+    if state.learnt is not None and not state.learnt.in_force:
+        state.learnt.rehearse()
+        state.choose(state.key("mind", ""), ~state.retired)
 
 
 def enlarge(
