@@ -1,8 +1,14 @@
 """The service under wrk, a load generator that is not Python, on loopback: ``python -m benchmarks.wrk``.
 
-Asks for durable decisions and tells single feedbacks, of 100 arms, 20 items and slates of five, and prints requests per
-second and the 99th percentile of the time that a client waits. wrk has one thread and runs on the same machine, so
-measure while the machine does nothing else. ``--postgres`` serves from a PostgreSQL of its own instead of SQLite.
+Asks for durable decisions and tells single feedbacks, of 100 arms, 20 items and slates of five, over 128 connections,
+and prints requests per second and the median and the 99th percentile of the time that a client waits:
+
+- at saturation, where every connection sends the next request as soon as it has an answer, so that most of the time is
+  spent in the queue: with n connections and r answers per second, the mean is n / r;
+- at a fixed rate, 2,000 decisions or 1,500 feedbacks per second, evenly spaced over the same connections.
+
+wrk (Debian: ``apt-get install wrk``) has one thread and runs on the same machine, so measure while the machine does
+nothing else. ``--postgres`` serves from a PostgreSQL of its own instead of SQLite.
 """
 
 import argparse
@@ -16,7 +22,7 @@ import sys
 import tempfile
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.soak import MAIN, wait
 
@@ -36,6 +42,29 @@ end
 """
 """Sends the lines of a file, a path and a body each, one after the other."""
 
+PACED = """
+local ffi = require("ffi")
+ffi.cdef("typedef struct { long s; long ns; } moment; int clock_gettime(int clock, moment *at);")
+local at, step, slot = ffi.new("moment"), 1000 / tonumber(os.getenv("RATE")), nil
+function delay()
+  ffi.C.clock_gettime(1, at)
+  local now = tonumber(at.s) * 1000 + tonumber(at.ns) / 1e6
+  slot = math.max((slot or now) + step, now - 100)
+  return math.max(0, slot - now)
+end
+"""
+"""Gives every request the next moment of an even schedule; after a delay, at most 100 ms of it are caught up with."""
+
+RATES = {"decisions": 2_000, "feedback": 1_500}
+
+
+class Measured(NamedTuple):
+    """Requests per second, and how long clients wait, in milliseconds: the median and the 99th percentile."""
+
+    rate: float
+    median: float
+    tail: float
+
 
 def call(port: int, method: str, path: str, body: Any = None) -> Any:
     """The answer to one request."""
@@ -47,18 +76,28 @@ def call(port: int, method: str, path: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-def run_wrk(script: str, url: str, options: argparse.Namespace, **environment: str) -> tuple[float, float]:
-    """Requests per second, all answered with success, and the 99th percentile of the latency in milliseconds."""
+def run_wrk(script: str, url: str, options: argparse.Namespace, **environment: str) -> Measured:
+    """Send requests for some seconds; all have to be answered with success."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
         words = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", "--latency", "-s", file.name, url]
         done = subprocess.run(words, check=False, capture_output=True, text=True, env={**os.environ, **environment})
     rate = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
-    tail = re.search(r"99%\s+([\d.]+)(us|ms|s)", done.stdout)
-    if done.returncode or rate is None or tail is None or "Non-2xx" in done.stdout:
+    waits = dict(re.findall(r"(50|99)%\s+([\d.]+(?:us|ms|s))", done.stdout))
+    if done.returncode or rate is None or len(waits) < 2 or "Non-2xx" in done.stdout:
         raise SystemExit(f"wrk failed: {done.stdout}{done.stderr}")
-    return float(rate[1]), float(tail[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[tail[2]]
+    return Measured(float(rate[1]), to_ms(waits["50"]), to_ms(waits["99"]))
+
+
+def to_ms(text: str) -> float:
+    """A time of wrk in milliseconds.
+
+    >>> to_ms("1.50s"), to_ms("250.00us")
+    (1500.0, 0.25)
+    """
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    return float(number) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit]
 
 
 def write_feedback(port: int, problem: str, file: Path, n: int) -> None:
@@ -73,20 +112,26 @@ def write_feedback(port: int, problem: str, file: Path, n: int) -> None:
 
 def measure(port: int, home: Path, options: argparse.Namespace) -> None:
     """Both kinds of requests, by every policy, after a short warm-up."""
-    arms, items = [f"a{n}" for n in range(100)], [f"i{n}" for n in range(20)]
+    arms, items, requests = [f"a{n}" for n in range(100)], [f"i{n}" for n in range(20)], home / "requests"
     for policy in options.policies:
         settings = {"policy": {"name": policy}, "max_pending": 10_000_000}
         call(port, "PUT", f"/v1/problems/{policy}", {"arms": arms, "items": items, "k": 5, "settings": settings})
         url = f"http://127.0.0.1:{port}/v1/problems/{policy}/decisions"
         run_wrk(POST, url, options)
-        decisions = [run_wrk(POST, url, options) for _ in range(options.rounds)]
-        told = []
-        for _ in range(options.rounds):
-            write_feedback(port, policy, home / "requests", int(options.seconds * 6_000))
-            told.append(run_wrk(EACH, f"http://127.0.0.1:{port}/", options, REQUESTS=str(home / "requests")))
-        for name, found in (("decisions", decisions), ("feedback", told)):
-            rates, tails = (", ".join(f"{one:.0f}" for one in part) for part in zip(*found, strict=True))
-            print(f"{policy:22} {name:10} {rates} per second; 99 % within {tails} ms", flush=True)
+        for name, pace in (("decisions", ""), ("decisions", PACED), ("feedback", ""), ("feedback", PACED)):
+            found = []
+            for _ in range(options.rounds):
+                if name == "feedback":
+                    write_feedback(port, policy, requests, int(options.seconds * 6_000))
+                script, to = (POST, url) if name == "decisions" else (EACH, f"http://127.0.0.1:{port}/")
+                environment = {"REQUESTS": str(requests), "RATE": str(RATES[name])}
+                found.append(run_wrk(script + pace, to, options, **environment))
+            rates, medians, tails = (", ".join(f"{one:.0f}" for one in part) for part in zip(*found, strict=True))
+            how = f"fixed at {RATES[name]:,}" if pace else "at saturation"
+            print(
+                f"{policy:18} {name:10} {how:15} {rates} per second; 50 % within {medians} ms, 99 % within {tails} ms",
+                flush=True,
+            )
 
 
 def main() -> None:

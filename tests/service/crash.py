@@ -104,16 +104,16 @@ async def attack(server: Server, books: Books, rng: random.Random, database: Dat
             await _progress(books, loading, server)
             await asyncio.sleep(rng.uniform(0.05, 0.7))
         else:
-            assert _refused(books) == refused, "503 without an outage"
+            assert _refused(books) == refused, f"503 without an outage: {_refused(books) - refused}"
     finally:
         server.kill()
         over.set()
         await loading
 
 
-def _refused(books: Books) -> int:
-    """How many requests were answered with 503."""
-    return sum(book.refused for book in books.values())
+def _refused(books: Books) -> Counter[str]:
+    """How many requests were answered with 503, by its words."""
+    return sum((book.refused for book in books.values()), Counter())
 
 
 async def _progress(books: Books, loading: asyncio.Task, server: Server) -> None:

@@ -48,7 +48,7 @@ class Acknowledged:
         self.added: set[str] = set()
         self.retired: set[str] = set()
         self.versions: dict[int, dict[str, Any]] = {}
-        self.refused = 0
+        self.refused: Counter[str] = Counter()  # how often 503 was answered, by its words
         self.seen: Counter = Counter()
 
 
@@ -82,7 +82,8 @@ class Client:
                 continue
             if reply.status_code in (502, 503, 504):
                 assert reply.status_code != 503 or reply.headers["retry-after"], reply.text
-                self._book.refused += "starting" not in reply.text  # of several workers, one may come later
+                if "starting" not in reply.text:  # of several workers, one may come later
+                    self._book.refused[reply.text] += 1
                 await asyncio.sleep(0.1)
                 continue
             assert reply.status_code in expected, (method, path, body, reply.status_code, reply.text)
