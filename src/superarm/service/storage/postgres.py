@@ -116,6 +116,7 @@ class Postgres(Store):
         self.worker = ""
         self._reader: Any = None
         self._session: Session | None = None
+        self._lost: dict[str, int] = {}  # what sessions that have ended held, until it is owned again or moved
         self._connecting = threading.RLock()  # several threads read
         self._version = 0
         if not wait:
@@ -153,6 +154,7 @@ class Postgres(Store):
         """The session that has the locks. After its end a new one begins, which has none."""
         with self._connecting:
             if self._session is None or self._session.connection.closed:
+                self._lost |= {} if self._session is None else self._session.held
                 self._session = Session(self._connect())
             return self._session
 
@@ -256,10 +258,25 @@ class Postgres(Store):
 
     @explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
+        try:
+            return self._commit(lines)
+        except psycopg.OperationalError:
+            if self._session is None or not self._session.connection.closed:
+                raise
+            return self._commit(lines)  # by a new session, if it is only the session that has ended
+
+    def _regain(self, session: Session, log: str) -> None:
+        """Own a problem again that an earlier session owned, unless another worker does, or has written to it since."""
+        if (last := self._lost.pop(log, None)) is not None and self.acquire(problem_of(log)) == last:
+            session.held[log] = last
+
+    def _commit(self, lines: list[LogLine]) -> list[int]:
         session = self._open_session()
         last, places, rows = dict[str, int](), list[tuple[str, int]](), list[Any]()
         for line, log in zip(lines, self.logs_of(lines), strict=True):
             number = MOVED
+            if log not in session.held:
+                self._regain(session, log)
             if log in session.held:
                 number = last[log] = last.get(log, session.held[log]) + 1
                 rows.append((log, number, *line[:4], line.body.decode()))
