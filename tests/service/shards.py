@@ -61,17 +61,14 @@ class Fleet:
         os.killpg(self.workers[n].process.pid, number)
 
     def name(self, n: int) -> str:
-        """The name of a worker: w and the number of its slot."""
+        """The name of a worker."""
         return str(httpx.get(f"{self.workers[n].url}/health", timeout=30.0).json()["worker"])
 
     def end_session(self, name: str) -> None:
         """End the session in which a worker holds its locks, as PostgreSQL does when it is silent for too long."""
         with psycopg.connect(self.db, autocommit=True) as connection:
-            query = (
-                "SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
-                " WHERE locktype = 'advisory' AND objsubid = 2 AND objid = %s AND granted"
-            )
-            assert connection.execute(query, (int(name[1:]),)).fetchone()[0] == 1
+            query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = %s"
+            assert connection.execute(query, (f"superarm {name}",)).fetchone()[0] == 1
 
     def close(self) -> None:
         """Stop everything; what the workers leave is in the log."""

@@ -53,14 +53,10 @@ def now_ms() -> int:
 
 
 class Written(NamedTuple):
-    """What became of a request: the event that was written (None: nothing had to be), and the decision after it.
-
-    ``taken`` says that nothing was written because another event had its place in the log.
-    """
+    """What became of a request: the event that was written (None: nothing was), and the decision after it."""
 
     event: Any = None
     record: DecisionRecord | None = None
-    taken: bool = False
 
 
 class Work(NamedTuple):
@@ -412,7 +408,7 @@ class Coordinator:
         if seq == base.MOVED:
             _reply(one.work, overloaded("the problem has moved to another worker; try again"))
         elif seq == 0:
-            _reply(one.work, Written(taken=True))
+            _reply(one.work, Written())  # another event has its place in the log
         else:
             record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
             _reply(one.work, Written(one.entry.event, record))

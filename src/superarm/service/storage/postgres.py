@@ -9,6 +9,7 @@ the same number, and the primary key of the table refuses the second.
 import contextlib
 import hashlib
 import json
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +31,6 @@ except ImportError:
     raise MissingExtra("psycopg", "postgres") from None
 
 MAX_SNAPSHOTS = 2
-MAX_WORKERS = 256
 N_TRIES = 10
 """A session that was closed a moment ago may not have ended yet: for a second, its lock is tried again."""
 
@@ -113,7 +113,7 @@ class Postgres(Store):
 
     def __init__(self, url: str, *, serving: bool = True, wait: bool = False) -> None:
         self._url, self._serving = url, serving
-        self.worker = ""
+        self.worker = secrets.token_hex(4) if serving else ""
         self._reader: Any = None
         self._session: Session | None = None
         self._lost: dict[str, int] = {}  # what sessions that have ended held, until it is owned again or moved
@@ -162,9 +162,10 @@ class Postgres(Store):
         connection = connect(self._url)
         try:
             connection.execute(_SESSION)
-            _refuse_logs_of_workers(connection)
+            connection.execute("SELECT set_config('application_name', %s, false)", (f"superarm {self.worker}",))
+            tables.refuse_logs_of_workers(connection)
             tables.note_sharding(connection)
-            self.worker = _take_slot(connection, self.worker)
+            connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (tables.CLASS, tables.SERVING))
         except BaseException:
             connection.close()
             raise
@@ -239,22 +240,21 @@ class Postgres(Store):
         return [name for (name,) in self.rows(tables.NAMES, (tenant,))]
 
     def keep_out_others(self) -> None:
-        query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
-        own = int(self.worker[1:]) if self.worker else None
+        if self._session is not None:
+            raise SuperarmError("--db: a worker cannot keep out others")
+        query = "SELECT pg_try_advisory_lock(%s, %s)"
         for _ in range(N_TRIES):
-            rows = self.rows(query, (tables.CLASS, MAX_WORKERS - 1))
-            taken = [number for number, free in rows if not free and number != own]
-            if not taken:
+            if next(self.rows(query, (tables.CLASS, tables.SERVING)))[0]:
                 return
             time.sleep(0.1)
-        raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
+        raise SuperarmError("--db: workers of a service use this database; stop them first")
 
     # --- the log ---
 
     @explain_errors()
     def probe(self) -> None:
-        query = "INSERT INTO superarm_workers VALUES (%s) ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
-        self._open_session().connection.execute(query, (self.worker,))
+        query = "INSERT INTO superarm_workers VALUES ('') ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
+        self._open_session().connection.execute(query)
 
     @explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
@@ -281,7 +281,7 @@ class Postgres(Store):
                 number = last[log] = last.get(log, session.held[log]) + 1
                 rows.append((log, number, *line[:4], line.body.decode()))
             places.append((log, number))
-        written = _insert(session, rows, [log for log in last if session.held[log] == 0]) if rows else set()
+        written = _insert(session, rows) if rows else set()
         session.held.update(last)
         return [place[1] if place[1] == MOVED or place in written else 0 for place in places]
 
@@ -429,24 +429,11 @@ class ProblemLog(Store):
             yield SavedSnapshot(digest, bytes(body))
 
 
-def _take_slot(connection: Any, before: str) -> str:
-    """Lock the slot of a worker's name, or else the first that is free: the name."""
-    own = [int(before[1:])] if before else []
-    for number in [*own, *range(MAX_WORKERS)]:
-        if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (tables.CLASS, number)).fetchone()[0]:
-            name = f"w{number}"
-            connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (name,))
-            return name
-    raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
-
-
-def _insert(session: Session, rows: list[Any], new: list[str]) -> set[tuple[str, int]]:
-    """Write events, and the names of logs that are new: the logs and numbers of those whose keys were not taken."""
+def _insert(session: Session, rows: list[Any]) -> set[tuple[str, int]]:
+    """Write events: the logs and numbers of those whose keys were not taken."""
     columns, connection = [list(column) for column in zip(*rows, strict=True)], session.connection
     try:
         with connection.transaction():
-            for log in new:
-                connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (log,))
             return set(connection.execute(tables.INSERT, columns).fetchall())
     except psycopg.errors.UniqueViolation:
         connection.close()  # nothing that this worker has can be relied on
@@ -469,15 +456,4 @@ def _save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:
             "DELETE FROM superarm_snapshots WHERE log = %s AND id NOT IN"
             " (SELECT id FROM superarm_snapshots WHERE log = %s ORDER BY id DESC LIMIT %s)",
             (log, log, MAX_SNAPSHOTS),
-        )
-
-
-def _refuse_logs_of_workers(session: Any) -> None:
-    query = (
-        "SELECT worker FROM superarm_workers AS known WHERE worker LIKE 'w%'"
-        " AND EXISTS (SELECT FROM superarm_events AS event WHERE event.worker = known.worker)"
-    )
-    if session.execute(query).fetchone() is not None:
-        raise SuperarmError(
-            "--db: the log was written by an earlier version; run superarm reshard once, while nothing runs"
         )

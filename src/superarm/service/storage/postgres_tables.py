@@ -8,9 +8,9 @@ from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import Position
 
 CLASS = 0x5A5A
-"""The class of superarm's advisory locks: the slots of workers from 0 on, and those below 0 that follow."""
+"""The class of superarm's advisory locks, and those that there are: of who migrates, and of who serves."""
 
-MIGRATION = -1
+MIGRATION, SERVING = -1, -2
 
 MIGRATIONS = [
     """
@@ -112,6 +112,13 @@ def note_sharding(connection: Any) -> None:
         note_version(connection, sharded)
 
 
+def refuse_logs_of_workers(connection: Any) -> None:
+    """Refuse a database of earlier versions, in which each worker, such as w0, had a log."""
+    if connection.execute("SELECT FROM superarm_events WHERE worker >= 'w' LIMIT 1").fetchone() is not None:
+        said = "the log was written by an earlier version; run superarm reshard once, while nothing runs"
+        raise SuperarmError(f"--db: {said}")
+
+
 def log_name(problem: Key) -> str:
     """The name of a problem's log. A problem's name has no slash, so that different problems have different logs.
 
@@ -151,8 +158,6 @@ WITH place AS (
     )
     FROM place WHERE (event.worker, event.seq) = (place.worker, place.seq)
     RETURNING event.worker, event.seq, place.worker AS former_worker, place.seq AS former_seq
-), named AS (
-    INSERT INTO superarm_workers SELECT DISTINCT worker FROM moved ON CONFLICT DO NOTHING
 )
 SELECT worker, seq, former_worker, former_seq FROM moved
 """
