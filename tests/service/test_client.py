@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.service.transport import ServiceError
+from superarm.service.client import ServiceError
 
 from .running import Server
 
@@ -88,7 +88,7 @@ def test_seen_and_eligible_and_arms(agent):
 def test_triggered_arms_of_a_sparse_problem(served):
     service = sa.connect(served.url)
     support = {"a": ["x"], "b": ["x", "y"], "c": ["y"]}
-    remote = service.create("triggered", "abc", "xy", 2, support=support, triggered=True, settings=PLAIN)
+    remote = service.create("triggered", "abc", ["x", "y"], 2, support=support, triggered=True, settings=PLAIN)
     decision = remote.ask(eligible=["a", "b"])
     assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is True
     assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is False

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.service.client import connect
-from superarm.service.transport import ServiceError
+from superarm.service.client import ServiceError, connect
 
 log = logging.getLogger("superarm.demo")
 

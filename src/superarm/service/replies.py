@@ -472,6 +472,66 @@ class AuditReply(Struct, frozen=True):
     total: int
 
 
+class FeatureEffect(Struct, frozen=True):
+    """What a feature adds to the estimate of an arm.
+
+    Parameters
+    ----------
+    feature
+        The feature.
+    effect
+        What it adds to the estimated mean; of a logistic model, to its log-odds.
+    """
+
+    feature: str
+    effect: float
+
+
+class ExplainedArmReply(Struct, frozen=True):
+    """An arm of a slate, and why it was chosen.
+
+    Parameters
+    ----------
+    arm
+        Its name.
+    estimate
+        Its estimated parameters, one per item that it can touch.
+    optimistic
+        The parameters that the policy hoped for, or drew.
+    gain
+        What it added to the arms before it, at the parameters that were hoped for.
+    estimated_gain
+        What it added at the estimates.
+    features
+        The features that mattered most.
+    """
+
+    arm: str
+    estimate: list[float]
+    optimistic: list[float]
+    gain: float
+    estimated_gain: float
+    features: list[FeatureEffect]
+
+
+class ExplanationReply(Struct, frozen=True):
+    """Why these arms, by what is known now; a pending decision as if it was not made yet.
+
+    Parameters
+    ----------
+    id
+        The decision's id.
+    problem
+        Its problem.
+    arms
+        The arms in the order of picking.
+    """
+
+    id: str
+    problem: str
+    arms: list[ExplainedArmReply]
+
+
 class ErrorBody(Struct, frozen=True):
     """Why nothing was done.
 

@@ -16,7 +16,6 @@ from superarm.service.errors import RequestError
 from superarm.service.http import views
 from superarm.service.http.audit import read_audit
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.explanations import explain
 from superarm.service.http.service import Service
 from superarm.service.replies import AuditEntry
 from superarm.service.runtime.coordinator import THREAD_SIZE
@@ -122,7 +121,7 @@ class Pages:
             return {"wrong": str(error)}
         shown = _decision_data(record, state)
         try:
-            reasons = await explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
+            reasons = await views.explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
             return shown | {"reasons": reasons.arms}
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}

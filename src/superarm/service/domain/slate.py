@@ -51,19 +51,24 @@ class Drawn(NamedTuple):
     slots: tuple[float, ...] = ()
 
 
-class Chances(NamedTuple):
-    """Of each arm of a slate: given the slots before, and of being in the slate; None where that is not known."""
+class Slate(NamedTuple):
+    """The arms in order, the chance of each given those before it, and that of being in the slate in any slot.
 
+    Chances that are not known are None; ``draws`` says how many draws the inclusion was counted from, 0 if it is exact.
+    """
+
+    action: tuple[int, ...]
     propensities: tuple[float, ...] | None
     inclusion: tuple[float, ...] | None = None
+    draws: int = 0
 
 
-def exact_chances(learner: ProblemState, drawn: Drawn) -> Chances | None:
-    """The chances of a slate where a formula is known, else None."""
+def exact_chances(learner: ProblemState, drawn: Drawn) -> Slate | None:
+    """The slate with its chances where a formula is known, else None."""
     policy, share = learner.policy, learner.settings.explore
     own = learner.is_random
     if not drawn.queue or (not own and share == 0.0):
-        return Chances((1.0,) * len(drawn.action))
+        return Slate(drawn.action, (1.0,) * len(drawn.action))
     if not isinstance(drawn.actions, Subsets):
         return None
     if isinstance(policy, Uniform):
@@ -71,18 +76,18 @@ def exact_chances(learner: ProblemState, drawn: Drawn) -> Chances | None:
     return None if own else _explored(drawn, share)
 
 
-def _uniform(drawn: Drawn) -> Chances:
+def _uniform(drawn: Drawn) -> Slate:
     n, k, certain = int(drawn.free.sum()), len(drawn.queue), (1.0,) * len(drawn.pinned)
-    return Chances((*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+    return Slate(drawn.action, (*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
 
 
-def _explored(drawn: Drawn, share: float) -> Chances:
+def _explored(drawn: Drawn, share: float) -> Slate:
     n, k = int(drawn.free.sum()), len(drawn.queue)
     ranks = explored_inclusion(n, np.arange(k), share)
     outside = float(ranks[-1])  # of no interest if every arm is in the queue
     inclusion = (float(ranks[drawn.queue.index(j)]) if j in drawn.queue else outside for j in drawn.action[-k:])
     certain = (1.0,) * len(drawn.pinned)
-    return Chances((*certain, *drawn.slots), (*certain, *inclusion))
+    return Slate(drawn.action, (*certain, *drawn.slots), (*certain, *inclusion))
 
 
 class SlateRequest(NamedTuple):
@@ -111,27 +116,14 @@ def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None
     return SlateRequest(eligible, list(allowed.excluded), list(allowed.pinned), allowed.k, table)
 
 
-class Slate(NamedTuple):
-    """The arms in order, the chance of each given those before it, and that of being in the slate in any slot.
-
-    Chances that are not known are None; ``draws`` says how many draws the inclusion was counted from, 0 if it is exact.
-    """
-
-    action: tuple[int, ...]
-    propensities: tuple[float, ...] | None
-    inclusion: tuple[float, ...] | None = None
-    draws: int = 0
-
-
 def choose_slate(learner: ProblemState, id: str, request: SlateRequest, draws: int | None = None) -> Slate:
     """The slate for a decision, with its chances: the pinned arms, and around them the best that the policy finds.
 
     Where no formula is known, the chances are counted from ``draws`` further slates; as the settings say by default.
     """
     drawn = draw_slate(learner, id, request)
-    exact = exact_chances(learner, drawn)
-    if exact is not None:
-        return Slate(drawn.action, *exact)
+    if (exact := exact_chances(learner, drawn)) is not None:
+        return exact
     slots = None if learner.is_random else (1.0,) * len(drawn.pinned) + drawn.slots
     draws = learner.settings.propensity_draws if draws is None else draws
     return Slate(drawn.action, slots, _count_inclusion(learner, id, request, drawn.action, draws), draws)

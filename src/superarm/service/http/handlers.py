@@ -15,7 +15,6 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal
-from superarm.service.http.explanations import explain, to_reply
 from superarm.service.http.query import explain as explain_body
 from superarm.service.http.query import parse_problem_name
 from superarm.service.http.service import Service
@@ -202,7 +201,7 @@ async def get_decision(call: Call) -> Answer:
 async def get_explanation(call: Call) -> Answer:
     """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
     problem = (await call.coordinator.record(call.decision)).asked.problem
-    return 200, to_reply(problem, await explain(call.coordinator, call.decision, call.query.most))
+    return 200, views.explanation(problem, await views.explain(call.coordinator, call.decision, call.query.most))
 
 
 async def post_feedback(call: Call) -> Answer:

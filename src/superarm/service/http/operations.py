@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import handlers
-from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.handlers import Answer, Call
 
 P = "/v1/problems/{name}"
@@ -99,7 +98,7 @@ OPERATIONS = (
     ),
     *(Operation("GET", path, "read", handlers.get_decision, DECISION, (404, 421)) for path in BOTH),
     Operation(
-        *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, ExplanationReply, (404, 421, 422)),
+        *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, replies.ExplanationReply, (404, 421, 422)),
         query=schemas.ExplanationQuery,
     ),
     *(

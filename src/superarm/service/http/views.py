@@ -1,19 +1,23 @@
-"""Turn the state into replies, and say what is odd about a problem's settings and decisions."""
+"""Turn the state into replies: problems, decisions, arms, the lift, and why a slate was chosen."""
 
 import math
 
 import numpy as np
 from msgspec import UNSET
 
+from superarm.agent.decisions import Decision, DecisionEntry
+from superarm.agent.explanations import Explanation, explain_decision
 from superarm.agent.outcomes import to_flat
 from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service import replies
-from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
+from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> replies.DecisionReply:
@@ -140,3 +144,42 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
         [x * x if s else None for x, s in zip(deviation.tolist(), seen, strict=True)],
         UNSET if own is None else [learner.items.all[i] for i in own],
     )
+
+
+async def explain(coordinator: Coordinator, key: Key, most: int) -> Explanation:
+    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread."""
+    record = await coordinator.record(key)
+    name = record.asked.problem
+    return await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+
+
+def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
+    """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
+    asked, held = record.asked, pending_arms(record)
+    context = None if state.contexts is None else state.contexts.restore(asked)
+    words = None if state.contexts is None else state.contexts.words(asked)
+    action = np.array(record.action or asked.action, np.int64)
+    names = tuple(state.arms.all[j] for j in action)
+    made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context, words)
+    silent = {} if record.closed or asked.silence is None else counted_rows(record)
+    state.change_pending(asked, held, ())
+    state.count(asked, silent, -1.0)
+    if silent and state.learnt is not None:
+        state.learnt.record(asked, {})
+    try:
+        return explain_decision(state.chooser, made, most, state.key("mind", asked.id))
+    finally:
+        state.change_pending(asked, (), held)
+        state.count(asked, silent, 1.0)
+        if silent and state.learnt is not None:
+            state.learnt.record(asked, silent)
+
+
+def explanation(problem: str, found: Explanation) -> replies.ExplanationReply:
+    """The reply that explains a decision."""
+    arms = []
+    for arm in found.arms:
+        effects = [replies.FeatureEffect(name, effect) for name, effect in arm.features]
+        estimates = arm.estimate.tolist(), arm.optimistic.tolist()
+        arms.append(replies.ExplainedArmReply(arm.name, *estimates, arm.gain, arm.estimated_gain, effects))
+    return replies.ExplanationReply(found.decision.id, problem, arms)

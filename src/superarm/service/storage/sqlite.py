@@ -14,9 +14,8 @@ import msgspec
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage import base
+from superarm.service.storage import sqlite_files as files
 from superarm.service.storage.base import LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
-from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file
-from superarm.service.storage.sqlite_tables import begin_with, migrate, read_base, remove_decisions
 
 MAX_SNAPSHOTS = 2
 ROWS_AT_ONCE = 1_000
@@ -43,9 +42,9 @@ class Sqlite(Store):
     def __init__(self, path: Path, *, lock: bool = True) -> None:
         self.path = path
         real = path.resolve()
-        self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
+        self._mark = files.HighWaterMark(real.with_name(f"{real.name}.mark"))
         existed = path.exists() and path.stat().st_size > 0
-        self._locks = lock_file(path) if lock else []
+        self._locks = files.lock_file(path) if lock else []
         self._connections: list[sqlite3.Connection] = []
         self._reading = threading.RLock()  # a connection must not be closed while a thread reads
         try:
@@ -60,16 +59,16 @@ class Sqlite(Store):
         path = self.path
         with _explain_errors(path):
             for _ in range(2):
-                self._connections.append(connect(path))
+                self._connections.append(files.connect(path))
             self._writer, self._reader = self._connections
-        migrate(self._writer)
+        files.migrate(self._writer)
         with _explain_errors(path):
             self._check_numbers()
 
     def _check_numbers(self) -> None:
         """Refuse a log of which events are missing; compaction has noted how many of the older ones it kept."""
         with self.read_transaction():
-            begin = read_base(self._reader)
+            begin = files.read_base(self._reader)
             ((count, last),) = self._rows("SELECT (SELECT count(*) FROM events), max(seq) FROM events")
         want = begin.kept + max(0, (last or 0) - begin.position)
         if count != want:
@@ -136,7 +135,7 @@ class Sqlite(Store):
             )
 
     def bases(self) -> list[SavedSnapshot]:
-        begin = read_base(self._reader)
+        begin = files.read_base(self._reader)
         return [] if begin.saved is None else [begin.saved]
 
     def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[base.NumberedLine]) -> None:
@@ -146,8 +145,8 @@ class Sqlite(Store):
                 values = (seq, *line[:4], zlib.crc32(line.body), line.body)
                 connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
             last = max(seq for _, seq, _ in notes)
-            begin_with(connection, saved, last)
-            remove_decisions(connection, decisions)
+            files.begin_with(connection, saved, last)
+            files.remove_decisions(connection, decisions)
 
     def shrink(self) -> None:
         self._writer.execute("VACUUM")
@@ -164,7 +163,7 @@ class Sqlite(Store):
 
     def keep_out_others(self) -> None:
         if not self._locks:
-            self._locks = lock_file(self.path)
+            self._locks = files.lock_file(self.path)
 
     def key_rows(self) -> list[base.KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id"
@@ -185,7 +184,7 @@ class Sqlite(Store):
         if mark is None:
             return ""
         found = self._rows("SELECT crc FROM events WHERE seq = ?", (mark.position,))
-        if not found and mark.position > read_base(self._reader).position:
+        if not found and mark.position > files.read_base(self._reader).position:
             ((last,),) = self._rows("SELECT coalesce(max(seq), 0) FROM events")
             return f"the end of the log is missing: it has {last} events, but {mark.position} were committed"
         return f"event {mark.position} is not the one that was committed" if found and found[0][0] != mark.crc else ""

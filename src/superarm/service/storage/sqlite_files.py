@@ -1,4 +1,4 @@
-"""The files of a SQLite log: connections, the locks by which one process serves it, and the high-water mark.
+"""The files of a SQLite log: connections, locks, tables, the base of a compacted log, and the high-water mark.
 
 The mark is a small file beside the database that says how far the log had come. If the end of the log is lost, with a
 write-ahead log that was cut or removed for instance, what is left looks like a shorter log. The mark tells the
@@ -12,10 +12,13 @@ import os
 import sqlite3
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import DecodeError, Struct, json
 
 from superarm.core.errors import SuperarmError
+from superarm.service.domain.ledger import Key
+from superarm.service.storage.base import SavedSnapshot
 
 log = logging.getLogger("superarm.mark")
 
@@ -107,3 +110,85 @@ def lock_file(path: Path) -> list[int]:
             raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
         raise
     return handles
+
+
+MIGRATIONS = [
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
+        crc INTEGER NOT NULL, body BLOB NOT NULL,
+        UNIQUE (tenant, kind, stream, step)
+    ) STRICT;
+    CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
+    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
+        created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
+    ) STRICT;
+    """
+]
+"""One script per version of the tables; ``user_version`` counts those that have run."""
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to this version; refuse a file of a newer one."""
+    (stored,) = connection.execute("PRAGMA user_version").fetchone()
+    compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
+    version = stored - compacted
+    if version > len(MIGRATIONS):
+        raise SuperarmError(
+            f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
+        )
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number + compacted}; COMMIT;")
+    connection.execute("DROP INDEX IF EXISTS decisions_by_time")  # by which earlier versions searched
+
+
+COMPACTED = """
+CREATE TABLE IF NOT EXISTS base (
+    id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, kept INTEGER NOT NULL,
+    digest TEXT NOT NULL, body BLOB NOT NULL, archive TEXT NOT NULL
+) STRICT
+"""
+COMPACTED_VERSIONS = 1_000
+"""Added to the version of a log when it is compacted: superarm from before there were compacted logs refuses it."""
+
+
+class LogBegin(NamedTuple):
+    """What a log begins with: ``kept`` of its events up to ``position`` are still in it; 0 before any compaction."""
+
+    position: int = 0
+    kept: int = 0
+    saved: SavedSnapshot | None = None
+
+
+def read_base(connection: sqlite3.Connection) -> LogBegin:
+    """The base of a log."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < COMPACTED_VERSIONS:
+        return LogBegin()
+    position, kept, *saved = connection.execute("SELECT position, kept, digest, body FROM base").fetchone()
+    return LogBegin(position, kept, SavedSnapshot(*saved))
+
+
+def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: int) -> None:
+    """Let a log begin with a base, and delete its snapshots, within a transaction.
+
+    No event after the last base is missing, so that none has to be counted.
+    """
+    before = read_base(connection)
+    kept = before.kept + position - before.position
+    connection.execute(COMPACTED)
+    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, '')", (position, kept, *saved))
+    connection.execute("DELETE FROM snapshots")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {version % COMPACTED_VERSIONS + COMPACTED_VERSIONS}")
+
+
+def remove_decisions(connection: sqlite3.Connection, decisions: list[Key]) -> None:
+    """Remove the events of decisions, which the base holds, within a transaction; nothing of them is left."""
+    connection.execute("PRAGMA secure_delete = ON")
+    query = "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ?"
+    removed = connection.executemany(query, decisions).rowcount
+    connection.execute("UPDATE base SET kept = kept - ?", (max(0, removed),))
