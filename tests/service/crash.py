@@ -3,11 +3,12 @@
     python -m tests.service.crash --rounds 200 --store sqlite
     python -m tests.service.crash --rounds 200 --store postgres
 
-Every round starts the service, loads two problems, one of them with contexts, with decisions about all items or one,
-feedback, new and retired arms, changes of settings and windows that end, and kills it. On PostgreSQL, every third round
-kills the database first, and sometimes a worker while the database is away; both have to come back by themselves. Then
-the log is read behind the service's back: every acknowledged event is there exactly once, nothing is there that was not
-sent, and after the restart the statistics that the service reports equal sums made with fractions from the log alone.
+Every round starts the service, loads three problems, one with contexts and one that learns its items, with decisions
+about all items or one, feedback, new and retired arms, changes of settings, versions of items and windows that end, and
+kills it. On PostgreSQL, every third round kills the database first, and sometimes a worker while the database is away;
+both have to come back by themselves. Then the log is read behind the service's back: every acknowledged event is there
+exactly once, nothing is there that was not sent, and after the restart the statistics that the service reports equal
+sums made with fractions from the log alone.
 Snapshots are taken after every few events, so that every round restarts from one that was taken while the service ran.
 """
 
@@ -26,7 +27,7 @@ from superarm.service.server import open_store
 from superarm.service.storage.snapshot import verify
 
 from .crash_audit import audit, compare
-from .crash_load import ARMS, ITEMS, SUBJECTS, Acknowledged, K, Subject, load
+from .crash_load import ARMS, SUBJECTS, Acknowledged, K, Subject, load
 from .database import Database, fresh
 from .running import Server
 
@@ -82,13 +83,14 @@ def describe(books: Books) -> dict[str, int]:
     return {"decisions": asked, "feedback": told, **sum((book.seen for book in books.values()), Counter())}
 
 
-SPEC = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
+SPEC = {"arms": [f"a{j}" for j in range(ARMS)], "k": K}
 SETTINGS = {"window_s": 0.5, "at_window_end": 0.0}
 
 
 def create(url: str, subject: Subject) -> None:
     """Create the problem that clients use, with its first policy."""
     body = {**SPEC, "settings": {**SETTINGS, "policy": {"name": subject.policies[0]}}, "context": subject.context}
+    body["items"] = "learn" if subject.learns else subject.items
     httpx.put(f"{url}/v1/problems/{subject.name}", json=body, timeout=300.0).raise_for_status()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
-from superarm.service.domain.events import Armed, Asked, Changed, Created, Expired, Told
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Expired, Learnt, Told
 from superarm.service.server import open_store
 
 from .crash_load import ITEMS, Acknowledged
@@ -35,6 +35,8 @@ class Audit:
         self.items: dict[str, tuple[int, ...]] = {}
         self.versions: dict[int, object] = {}
         self._closed: set[str] = set()
+        self.learnt: list[int] = []
+        self.n_items = ITEMS
         self.silent: dict[str, list[tuple[int, int, float]]] = {}  # what decisions count as before they are told of
 
     def read(self, entry) -> None:
@@ -43,6 +45,9 @@ class Audit:
         if isinstance(event, Created):
             sums.arms.extend(event.spec.arms)
             self.versions[1] = event.spec.settings
+            self.n_items = len(event.spec.item_names)
+        elif isinstance(event, Learnt):
+            self.learnt.append(event.version)
         elif isinstance(event, Armed):
             sums.arms.extend(event.add)
             sums.retired.difference_update(sums.arms[j] for j in event.restore)
@@ -53,7 +58,7 @@ class Audit:
         elif isinstance(event, Asked):
             self.asked[id] += 1
             self.slates[id] = list(event.action)
-            self.items[id] = tuple(range(ITEMS)) if event.items is None else event.items
+            self.items[id] = tuple(range(self.n_items)) if event.items is None else event.items
             if event.silence is None:
                 sums.pending.update(self._names(event.action))
             else:
@@ -94,8 +99,8 @@ class Audit:
             self.sums.pulls.update(dict.fromkeys(self._names(self.slates[id]), sign))
         for arm, item, value in units:
             name = self.sums.arms[arm]
-            self.sums.values.setdefault(name, [Fraction(0)] * ITEMS)[item] += sign * Fraction(value)
-            self.sums.counts.setdefault(name, [0] * ITEMS)[item] += sign
+            self.sums.values.setdefault(name, [Fraction(0)] * self.n_items)[item] += sign * Fraction(value)
+            self.sums.counts.setdefault(name, [0] * self.n_items)[item] += sign
 
 
 def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:
@@ -116,6 +121,8 @@ def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:
         assert found.told[id] == 1, f"acknowledged feedback of {id} is in the log {found.told[id]} times"
     for id in book.late:
         assert (found.late[id], found.expired[id]) == (1, 1), f"late feedback of {id}: {found.late[id]} times"
+    assert found.learnt == list(range(1, len(found.learnt) + 1))
+    assert len(found.learnt) >= book.learnt
     assert len(set(found.sums.arms)) == len(found.sums.arms)
     assert book.added <= set(found.sums.arms)
     assert book.retired <= found.sums.retired

@@ -15,7 +15,8 @@ ENDS = ("ignore", 0.0, 0.5)
 class Subject(NamedTuple):
     """A problem that clients use: its policies, its context if it has one, and how many clients there are.
 
-    ``owned`` says that a worker owns the problem: its name has to be in every path.
+    ``learns`` says that it learns its items, and ``owned`` that a worker owns the problem: its name has to be in every
+    path.
     """
 
     name: str
@@ -23,14 +24,24 @@ class Subject(NamedTuple):
     context: dict[str, Any] | None = None
     n_clients: int = 4
     owned: bool = False
+    learns: bool = False
+
+    @property
+    def items(self) -> list[str]:
+        """The items of feedback."""
+        return ["value"] if self.learns else [f"i{i}" for i in range(ITEMS)]
 
 
 CONTEXT = {
     "features": {"numeric": {"age": [0, 100], "basket": None}, "categorical": {"country": ["NO", "SE"]}},
     "model": {"name": "linear"},
 }
-SUBJECTS = (Subject("p"), Subject("c", ("c2_ucb", "vac2_ucb"), CONTEXT, 2))
-"""One problem without contexts, and one with a regression whose standardised feature changes its scale."""
+SUBJECTS = (
+    Subject("p"),
+    Subject("c", ("c2_ucb", "vac2_ucb"), CONTEXT, 2),
+    Subject("l", ("kl_moss", "kl_ucb"), None, 2, learns=True),
+)
+"""A problem without contexts, one with a regression whose standardised feature changes its scale, one that learns."""
 
 
 class Stopped(Exception):
@@ -49,6 +60,7 @@ class Acknowledged:
         self.retired: set[str] = set()
         self.versions: dict[int, dict[str, Any]] = {}
         self.refused: Counter[str] = Counter()  # how often 503 was answered, by its words
+        self.learnt = 0
         self.seen: Counter = Counter()
 
 
@@ -67,7 +79,8 @@ class Client:
         try:
             while True:
                 if self._rng.random() < 0.06:
-                    await self._rng.choice((self._add, self._retire, self._change))()
+                    changes = (self._add, self._retire, self._change, *[self._learn] * 3 * self._subject.learns)
+                    await self._rng.choice(changes)()
                 else:
                     await self._decide()
         except Stopped:
@@ -92,9 +105,11 @@ class Client:
 
     def _request(self, id: str) -> tuple[dict[str, Any], list[str]]:
         """The request for a decision, and the items that it is about: sometimes one only."""
-        rng, items = self._rng, [f"i{i}" for i in range(ITEMS)]
+        rng, items = self._rng, self._subject.items
         asked: dict[str, Any] = {"id": id}
-        if rng.random() < 0.25:
+        if self._subject.learns:
+            asked["unit"] = f"u{rng.randrange(400)}"
+        elif rng.random() < 0.25:
             items = asked["items"] = [rng.choice(items)]
         if self._subject.context is not None:
             asked["context"] = {
@@ -114,6 +129,8 @@ class Client:
         if rng.random() < 0.2:
             return  # nothing is ever told: its window ends
         units = [(arm, item, rng.choice(VALUES)) for arm in arms for item in items]
+        if self._subject.learns and rng.random() < 0.9:  # of two tastes
+            units = [(arm, item, float((int(asked["unit"][1:]) + int(arm[1:], 16)) % 2)) for arm, item, _ in units]
         body = {"feedback": [{"arm": a, "item": i, "value": v} for a, i, v in units]}
         if rng.random() < 0.1:
             await asyncio.sleep(rng.uniform(0.0, 0.6))  # perhaps after the window
@@ -148,6 +165,13 @@ class Client:
         reply = await self._send("PATCH", f"{self._path}/settings", change)
         self._book.versions[reply["version"]] = reply["settings"]
         self._book.seen["settings changed"] += 1
+
+    async def _learn(self) -> None:
+        known, goes_back = self._book.learnt, self._rng.random() < 0.3
+        wanted = {"version": self._rng.randint(1, known)} if known and goes_back else {}
+        reply = await self._send("POST", f"{self._path}/items/learn", wanted)
+        self._book.learnt = max(self._book.learnt, len(reply["versions"]))
+        self._book.seen[f"items with {min(2, len(reply['classes']))} groups"] += 1
 
 
 async def load(url: str, books: dict[str, Acknowledged], rng: random.Random, over: asyncio.Event) -> None:
