@@ -4,13 +4,16 @@
     python examples/shelf.py --fetch    # MovieLens-100k, from the wheel of the package recbole (5 MB)
 
 A log of random shelves, shown to one half of the people, becomes items (tastes); the other half judges. Then an agent
-learns the same while it decides. Prints what each shelf claims and what it does, and draws shelf.png.
+learns the same while it decides. Prints what each shelf claims and what it does, and draws shelf.png. If the package
+vowpalwabbit is installed, its conditional contextual bandit (CCB) learns beside it.
 """
 
 import argparse
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +23,7 @@ from superarm.data.readers import People, read_movielens_100k
 from superarm.simulation.plots import COLOURS, new_figure
 
 K, SHELVES, VISITS = 5, 20_000, 4_000
+RUNS = 8
 
 
 def fetched(fetch: bool) -> Path | None:
@@ -99,27 +103,68 @@ def shelves(people: People, seed: int = 0) -> dict[str, tuple[float, float]]:
     return {name: (claim, served(outside, shelf)) for name, (shelf, claim) in found.items()}
 
 
-def online(people: People, seed: int, learning: bool) -> np.ndarray:
-    """Whether each visitor found something: an agent that learns tastes, or one that looks for top sellers."""
+class Tastes:
+    """Learns tastes while it decides."""
+
+    def __init__(self, films: int, seed: int) -> None:
+        self.agent = sa.items.ItemAgent(films, sa.Subsets(K), seed=seed)
+
+    def ask(self) -> Any:
+        self.decision = self.agent.ask()
+        return self.decision.action
+
+    def tell(self, liked: np.ndarray) -> None:
+        self.agent.tell(self.decision, liked)
+
+
+class TopSellers(Tastes):
+    """Looks for the films that are liked most."""
+
+    def __init__(self, films: int, seed: int) -> None:
+        self.agent = sa.Agent(sa.Problem(films, 1, sa.Linear(), sa.Subsets(K)), seed=seed)
+
+    def tell(self, liked: np.ndarray) -> None:
+        self.agent.tell(self.decision, liked[:, None])
+
+
+class VowpalWabbit:
+    """Vowpal Wabbit's CCB with its default exploration: a slot of the shelf after the other, each film with its id."""
+
+    def __init__(self, films: int, seed: int) -> None:
+        from vowpalwabbit import Workspace
+
+        self.model = Workspace(f"--ccb_explore_adf --quiet --random_seed {seed}")
+        self.head = ["ccb shared |", *(f"ccb action |f {film}" for film in range(films))]
+
+    def ask(self) -> Any:
+        slots = self.model.predict("\n".join([*self.head, *["ccb slot |"] * K]))
+        self.chosen = [slot[0] for slot in slots]
+        return np.array([film for film, _ in self.chosen])
+
+    def tell(self, liked: np.ndarray) -> None:
+        told = [f"ccb slot {film}:{-like:g}:{p} |" for (film, p), like in zip(self.chosen, liked, strict=True)]
+        self.model.learn("\n".join([*self.head, *told]))
+
+
+def online(people: People, seed: int, make: Any) -> np.ndarray:
+    """Whether each visitor found something, from nothing."""
     rng = np.random.default_rng(seed)
     own = people.liked[:, rng.permutation(people.liked.shape[1])]
-    agent = sa.items.ItemAgent(own.shape[1], sa.Subsets(K), seed=seed)
-    single = sa.Agent(sa.Problem(own.shape[1], 1, sa.Linear(), sa.Subsets(K)), seed=seed)
-    got = np.zeros(VISITS)
+    agent, got = make(own.shape[1], seed), np.zeros(VISITS)
     for visit in range(VISITS):
-        person = own[rng.integers(len(own))]
-        decision = agent.ask() if learning else single.ask()
-        liked = person[decision.action]
+        liked = own[rng.integers(len(own))][agent.ask()]
         got[visit] = liked.max()
-        if learning:
-            agent.tell(decision, liked)
-        else:
-            single.tell(decision, liked[:, None])
+        agent.tell(liked)
     return got
 
 
+def standard_error(runs: np.ndarray) -> np.ndarray:
+    """Of the mean over runs."""
+    return np.asarray(runs.std(axis=0) / max(1, len(runs) - 1) ** 0.5)
+
+
 def draw(found: dict[str, tuple[float, float]], runs: dict[str, np.ndarray], path: Path) -> None:
-    """Left: claimed and realised. Right: the share served while it decides, in windows of 500 visits."""
+    """Left: claimed and realised. Right: the share served while it decides, by 500 visits, ± two standard errors."""
     figure = new_figure(figsize=(10.0, 3.9))
     left, right = figure.subplots(1, 2)
     place = np.arange(len(found))
@@ -130,11 +175,11 @@ def draw(found: dict[str, tuple[float, float]], runs: dict[str, np.ndarray], pat
     left.set_xlim(0, 100)
     left.set_xlabel("people who find a film they like, %")
     left.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncol=2)
-    for (name, got), style, colour in zip(runs.items(), ("-", "--"), COLOURS[:2], strict=True):
-        mean = got.reshape(len(got), -1, 500).mean(axis=(0, 2))
-        right.plot(
-            500 * (1 + np.arange(len(mean))), 100 * mean, style, color=colour, marker="o", markersize=3, label=name
-        )
+    for (name, got), style, colour in zip(runs.items(), ("-", "--", ":"), COLOURS, strict=False):
+        each = 100 * got.reshape(len(got), -1, 500).mean(axis=2)
+        visits, mean, reach = 500 * (1 + np.arange(each.shape[1])), each.mean(0), 2.0 * standard_error(each)
+        right.plot(visits, mean, style, color=colour, marker="o", markersize=3, label=name)
+        right.fill_between(visits, mean - reach, mean + reach, color=colour, alpha=0.15, linewidth=0)
     right.set_xlabel("visits, from nothing")
     right.set_ylabel("visitors served, %")
     right.legend(frameon=False)
@@ -147,7 +192,7 @@ def draw(found: dict[str, tuple[float, float]], runs: dict[str, np.ndarray], pat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fetch", action="store_true", help="download MovieLens-100k with pip")
-    parser.add_argument("--runs", type=int, default=3, help="runs of the agents")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of the agents")
     given = parser.parse_args()
     path = fetched(given.fetch)
     people = simulated() if path is None else read_movielens_100k(path)
@@ -156,11 +201,14 @@ def main() -> None:
     print(f"{'shelf':<22}{'claimed':>9}{'realised':>10}")
     for name, (claim, real) in found.items():
         print(f"{name:<22}{'' if np.isnan(claim) else f'{100 * claim:.1f}%':>9}{100 * real:>9.1f}%")
-    ways = {"learnt items": True, "top sellers": False}
+    ways: dict[str, Any] = {"learnt items": Tastes, "top sellers": TopSellers}
+    if importlib.util.find_spec("vowpalwabbit"):
+        ways["Vowpal Wabbit CCB"] = VowpalWabbit
     runs = {name: np.array([online(people, n, way) for n in range(given.runs)]) for name, way in ways.items()}
     for name, got in runs.items():
-        last = f"{100 * got[:, -1000:].mean():.1f}% of the last 1,000"
-        print(f"{name}, from nothing: {100 * got.mean():.1f}% of {VISITS:,} visitors served, {last}")
+        error = float(standard_error(got.mean(axis=1)))
+        served_all = f"{100 * got.mean():.1f} ± {100 * error:.1f}% of {VISITS:,} visitors served"
+        print(f"{name}, from nothing: {served_all}, {100 * got[:, -1000:].mean():.1f}% of the last 1,000")
     draw(found, runs, Path("shelf.png"))
 
 

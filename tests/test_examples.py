@@ -1,5 +1,6 @@
 """The example programs: what they print, and the endpoint against a local stand-in."""
 
+import dataclasses
 import http.server
 import json
 import subprocess
@@ -93,6 +94,18 @@ def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkey
     (top_claim, top), (claim, real) = found["top sellers"], found["learnt items"]
     assert real > top + 0.04
     assert abs(claim - real) < 0.06 < top_claim - top
+
+
+@pytest.mark.parametrize("way", ["Tastes", "TopSellers", "VowpalWabbit"])
+def test_every_agent_of_the_shelf_fills_it_and_learns(monkeypatch, way):
+    """A film that everybody likes and 99 that nobody likes: it is found."""
+    if way == "VowpalWabbit":
+        pytest.importorskip("vowpalwabbit")
+    monkeypatch.setattr(shelf, "VISITS", 400)
+    liked = np.zeros((50, 20))
+    liked[:, 3] = 1.0
+    got = shelf.online(dataclasses.replace(shelf.simulated(), liked=liked), 0, getattr(shelf, way))
+    assert got[-100:].mean() > 0.85 > got[:4].mean()
 
 
 def test_mmr_prefers_other_genres():
