@@ -182,7 +182,9 @@ def draw(found: dict[str, tuple[float, float]], runs: dict[str, np.ndarray], pat
         right.fill_between(visits, mean - reach, mean + reach, color=colour, alpha=0.15, linewidth=0)
     right.set_xlabel("visits, from nothing")
     right.set_ylabel("visitors served, %")
-    right.legend(frameon=False)
+    right.legend(
+        frameon=False, loc="lower left", bbox_to_anchor=(-0.1, 1.0), ncol=3, columnspacing=1.0, handlelength=1.5
+    )
     for axes in (left, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)

@@ -323,6 +323,8 @@ def test_taking_back_is_exact_also_across_a_refit():
             naive_n[arm] += share
             naive_s[arm] += np.floor(share * answer * GRID + 0.5) / GRID
     fresh = ItemAgent.from_state(json.loads(json.dumps(agent.to_state())))
+    for name in ("mean", "deviation"):  # kept up to date arm by arm, against those of all answers at once
+        assert np.array_equal(getattr(agent.counts.learner.tally, name), getattr(fresh.counts.learner.tally, name))
     empty = sa.items.latent.prior_tally(agent.items, np.zeros_like(naive_n), np.zeros_like(naive_n))
     for tally in (agent.counts.learner.tally, fresh.counts.learner.tally):
         assert np.array_equal(tally.total[0] - empty.total[0], naive_s.T)

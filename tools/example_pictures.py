@@ -32,7 +32,7 @@ PICTURES = {
     ),
     "examples/shelf.py": (
         "guides/shelf.svg",
-        ["--runs", "10"],
+        [],
         "What each shelf claims and does; visitors served while an agent learns",
     ),
 }

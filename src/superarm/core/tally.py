@@ -112,14 +112,18 @@ class Tally:
     def _record_shares(self, feedback: Feedback, share: Floats, sign: float) -> None:
         """Add feedback of which every item gets its share, on the grid: so it can be taken back exactly."""
         self.allow_missing()
-        at = np.arange(len(feedback.action))[:, None]
+        at = np.arange(len(feedback.action))
         for place in range(feedback.action.shape[1]):
-            arm, x = feedback.action[:, place : place + 1], feedback.outcome[:, place]
+            arm, x = feedback.action[:, place], feedback.outcome[:, place]
+            own = (at, slice(None), arm)
             self.pulls[at, arm] += sign
-            for sums, part in ((self.total, x), (self.square, x * x), (self.missed, None)):
-                own = 1.0 - share if part is None else round_to_grid(share * part)
-                sums[at[:, 0], :, arm[:, 0]] += sign * own
-        self.refresh()
+            self.total[own] += sign * round_to_grid(share * x)
+            self.square[own] += sign * round_to_grid(share * (x * x))
+            self.missed[own] += sign * (1.0 - share)
+            n = self.pulls[at, arm][:, None] - self.missed[own]
+            n = np.where(n > 0.0, n, 1.0)
+            self.mean[own] = self.total[own] / n
+            self.deviation[own] = np.sqrt(np.maximum(self.square[own] / n - self.mean[own] * self.mean[own], 0.0))
 
     def counts(self, counted: Floats) -> Any:
         """How often entries count as seen if arms count as pulled ``counted`` (R, n_arms); broadcasts to entries."""
