@@ -17,14 +17,15 @@ import superarm as sa
 
 
 def complete(url: str, model: str, prompt: str) -> str:
-    """The answer of one model; an empty one if the call fails."""
+    """The answer of one model; an empty one if the call fails, which is said on stderr."""
     body = {"model": model, "messages": [{"role": "user", "content": prompt}]}
     head = {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', '')}"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), head)
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return str(json.load(answer)["choices"][0]["message"]["content"])
-    except OSError:
+    except OSError as error:
+        print(f"{model}: {error}", file=sys.stderr)
         return ""
 
 
