@@ -86,6 +86,7 @@ def test_an_endpoint_is_asked_and_the_good_model_is_found(endpoint):
     lines = done.stdout.splitlines()
     assert lines[-11:-1] == ["good: solved"] * 10
     assert int(lines[-1].split()[0]) >= 30
+    assert "down: HTTP Error" in done.stderr
 
 
 def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkeypatch):

@@ -78,12 +78,17 @@ class Fleet:
             worker.log.unlink(missing_ok=True)
 
 
+def subject(name: str) -> Subject:
+    """A problem by its name: the last one learns its items."""
+    return Subject(name, owned=True, learns=name == PROBLEMS[-1])
+
+
 async def attack(fleet: Fleet, books: dict[str, Acknowledged], rng: random.Random, rounds: int, tell) -> Counter:
     """All rounds; what was done, how often."""
     over, done = asyncio.Event(), Counter()
     limits = httpx.Limits(max_connections=2 * len(books), max_keepalive_connections=2 * len(books))
     async with httpx.AsyncClient(base_url=fleet.url, timeout=30.0, limits=limits) as http:
-        subjects = [(book, Subject(name, owned=True)) for name, book in books.items() for _ in range(2)]
+        subjects = [(book, subject(name)) for name, book in books.items() for _ in range(2)]
         clients = [Client(http, book, rng, over, subject) for book, subject in subjects]
         load = asyncio.gather(*(client.run() for client in clients))
         try:
@@ -145,7 +150,7 @@ def trial(database: Database, home: Path, rounds: int, seed: int, tell=lambda li
     fleet = Fleet(db, home, 3, rng)
     try:
         for name in books:
-            create(fleet.url, Subject(name))
+            create(fleet.url, subject(name))
         done = asyncio.run(attack(fleet, books, rng, rounds, tell))
     finally:
         fleet.close()

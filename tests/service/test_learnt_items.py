@@ -58,6 +58,15 @@ async def learnt_when_due(http):
     raise AssertionError("items that were due were not learnt")
 
 
+async def tastes_of(http, unit):
+    """The tastes of the films that a unit is shown after it has liked films of one taste only, twice."""
+    for n in range(2 if "-" in unit else 0):
+        made = await post(http, f"{P}/decisions", id=f"{unit}{n}", unit=unit)
+        liked = [[float(film // 6 == int(unit[-1]))] for film in made["action"]]
+        await post(http, f"/v1/decisions/{unit}{n}/feedback", outcome=liked)
+    return [film // 6 for film in (await post(http, f"{P}/decisions", unit=unit))["action"]]
+
+
 def test_groups_are_found_and_more_visitors_are_served_than_with_one_item(monkeypatch):
     """Three films for 65 visitors of 100 and one for the others please 76; four for the 65 please 64."""
     monkeypatch.setattr(learning, "LOOK_SECONDS", 0.01)
@@ -70,10 +79,13 @@ def test_groups_are_found_and_more_visitors_are_served_than_with_one_item(monkey
                 served.append(await visit(http, n, rng))
                 if items == "learn" and n % 50 == 49:
                     await learnt_when_due(http)
-            return np.array(served), (await http.get(f"{P}/items")).json(), (await http.get(P)).json()
+            known = [await tastes_of(http, unit) for unit in ("a-0", "b-1", "nobody")] if items == "learn" else []
+            return np.array(served), (await http.get(f"{P}/items")).json(), known
 
-    served, found, problem = asyncio.run(run("learn"))
+    served, found, known = asyncio.run(run("learn"))
     one, alone, _ = asyncio.run(run(["value"]))
+    assert [sum(part) for part in known[:2]] == [0, 4]  # each unit sees films of its own taste
+    assert 0 < sum(known[2]) < 4  # somebody new, of both tastes
     assert served[400:].mean() > one[400:].mean() + 0.06
     assert served[400:].mean() > 0.72
     assert served.mean() > one.mean()
@@ -83,7 +95,7 @@ def test_groups_are_found_and_more_visitors_are_served_than_with_one_item(monkey
     assert sum(one["share"] for one in found["classes"]) == pytest.approx(1.0)
     assert "2 groups of visitors found: slates serve all of them" in found["said"]
     assert abs(found["claimed"] - found["realised"]) < 0.08
-    assert problem["items"] == ["value"]
+    assert found["items"] == ["value"]
     assert alone["learn"] is False
     assert "the estimates promised" in alone["said"]
 
