@@ -64,20 +64,22 @@ def fit_by_loops(n, s, square, listed, cap):
         kappa = min(weighted(np.array(score))[0], cap)
     events = np.array([sum(credible(kappa, j, i) * s[j, i] for i in items) for j in arms])
     shown = np.array([sum(credible(kappa, j, i) * n[j, i] * lift[i] for i in items) for j in arms])
-    score, means = [], []
-    for k in GRID:
-        mean = {}
-        for group in (False, True):
-            first = mean[group] = m0 / (3.0 if listed.any() and not group else 1.0)
+    alpha, means = [], []
+    for group in (False, True):
+        mine, score, mean = listed == group, [], []
+        first = m0 / (3.0 if listed.any() and not group else 1.0)
+        for k in GRID:
+            mean.append(first)
             for _ in range(5):
-                share = np.where(listed == group, k / (k + mean[group] * shown), 0.0)
-                mean[group] = (1 + share @ events) / (1 / first + share @ shown)
-        own = np.array([mean[bool(on)] for on in listed])
-        density = negative_binomial(events[shown > 0], (own * shown)[shown > 0], k)
-        score.append(-0.5 * np.log(k) ** 2 + density.sum())
-        means.append([mean[False], mean[True]])
-    alpha, chance = weighted(np.array(score))
-    return phi, np.array(lift), kappa, min(alpha, cap), chance @ np.array(means)
+                share = np.where(mine, k / (k + mean[-1] * shown), 0.0)
+                mean[-1] = (1 + share @ events) / (1 / first + share @ shown)
+            counted = mine & (shown > 0)
+            score.append(-0.5 * np.log(k) ** 2)
+            score[-1] += negative_binomial(events[counted], mean[-1] * shown[counted], k).sum()
+        strength, chance = weighted(np.array(score))
+        alpha.append(min(strength, cap))
+        means.append(chance @ mean)
+    return phi, np.array(lift), kappa, alpha, means
 
 
 def observed(n, s, square=None, listed=None):
@@ -131,7 +133,7 @@ def from_model(rng, alpha, kappa, shape=(400, 4), pulls=400):
 def test_the_fit_recovers_the_strengths_of_the_model(alpha, kappa):
     # 400 arms with 64 events each; the grid has a factor of 2 between its points
     found = fit(observed(*from_model(np.random.default_rng(1), alpha, kappa)), 16.0)
-    assert alpha / 1.5 < found.alpha[0] < alpha * 1.5
+    assert alpha / 1.5 < found.alpha[0, 0] < alpha * 1.5
     assert kappa / 1.5 < found.kappa[0] < kappa * 1.5
     np.testing.assert_allclose(found.lift[0] / found.lift[0].mean(), np.linspace(0.6, 1.4, 4), rtol=0.1)
 

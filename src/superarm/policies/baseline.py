@@ -5,10 +5,12 @@ visits so far, at today's estimates, and credited with what the batches that wer
 
 .. math:: room = \sum_j N_j\,worth_j - (1 - loss)\,visits \sum_{j \in list} worth_j
 
-A batch replaces arms of the list, or of the best batch at the estimates, only while the room suffices. The worth of the
-arms of the list is increased by one standard deviation on both sides: a listed arm that was unlucky early, and is shown
-no more for that reason, does not make the list look poor for good. After conservative bandits, [WuEtAl2016]_. What room
-the draw does not use is spent on trials of the arms that are known least.
+Where arms off the list have earned less than that, what they have really earned counts: the estimates of arms that were
+hardly shown are guesses. A batch replaces arms of the list, or of the best batch at the estimates, only while the room
+suffices. The worth of the arms of the list is increased by one standard deviation on both sides: a listed arm that was
+unlucky early, and is shown no more for that reason, does not make the list look poor for good. After conservative
+bandits, [WuEtAl2016]_. What room the draw does not use is spent on trials of arms that are not known yet. Later on,
+learning may cost half of what the draw promises beyond the list: little where the list is nearly the best.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ import numpy as np
 from superarm.actions.base import total_worth
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import View
+from superarm.policies.pooling import TOGETHER
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -34,16 +37,14 @@ class Account:
     """The account of a list in R decisions: ``listed`` (R, K) are its batches.
 
     ``worth`` (R, n_arms) are those of the arms in this decision, ``counts`` (R, n_arms) their pulls in all segments,
-    ``due`` (R,) what the list would have earned by now, and ``room`` (R,) what learning may still cost.
+    ``due`` (R,) what the list would have earned by now, and ``balance`` (R,) what was earned beyond it.
     """
 
-    def __init__(
-        self, problem: "Problem", view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...], loss: float
-    ) -> None:
+    def __init__(self, problem: "Problem", view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...]):
         self.problem, self.view, self.rows, n = problem, view, np.arange(len(view)), memory.n_segments
         segment = np.zeros(len(view), np.int64) if n == 1 else view.context.segment
-        worth = _worth(problem, whole, n)
-        top = list(ranking[: problem.k])
+        means, weights, top = whole.means(), problem.weights / problem.weights.sum(), list(ranking[: problem.k])
+        worth = _worth(problem, means, weights, n)
         worth[:, :, top] *= 1.0 + 1.0 / np.sqrt(whole.shape[:, None, top])
         worth = np.broadcast_to(worth, (len(view), *worth.shape[1:]))
         pulls = np.broadcast_to(memory.tally.pulls.reshape(-1, n, problem.n_arms), worth.shape).copy()
@@ -54,8 +55,9 @@ class Account:
         visits[self.rows, segment] += 1.0
         of_list = np.stack([total_worth(worth[:, s], self.listed) for s in range(n)], 1)
         self.due = _add(visits * of_list)
-        self.room = _add(_add(pulls * worth)) - (1.0 - loss) * self.due
-        self.spare = max(0.0, loss - TRIAL_LOSS) * self.due
+        surprise = _surprise(whole, means, np.tile(weights, n))
+        surprise[:, top] = 0.0
+        self.balance = _add(_add(pulls * worth)) + np.minimum(_add(surprise), 0.0) - self.due
 
     def _list(self, ranking: tuple[int, ...]) -> Ints:
         """The batches of the list: the first eligible arms of the ranking, then the best of the others."""
@@ -63,9 +65,18 @@ class Account:
         order[:, list(ranking)] = 1.0 + np.arange(len(ranking), 0, -1)
         return self.problem.actions.heaviest(order, self.view)
 
-    def keep(self, base: Ints, drawn: Ints, places: int) -> Ints:
-        """The batch ``base`` with arms of ``drawn`` in at most so many ``places``, as far as the room suffices."""
-        room = self.room + total_worth(self.worth, base)
+    def promise(self, draw: Floats, drawn: Ints) -> Floats:
+        """By which share of what the list is worth the draw of entries says that a batch exceeds it, (R,)."""
+        worth = _worth(self.problem, draw, self.problem.weights / self.problem.weights.sum(), 1)[:, 0]
+        return np.maximum(total_worth(worth, drawn) / total_worth(self.worth, self.listed) - 1.0, 0.0)
+
+    def keep(self, base: Ints, drawn: Ints, places: int, loss: Any) -> Ints:
+        """The batch ``base`` with arms of ``drawn`` in at most so many ``places``, as far as the room suffices.
+
+        Learning may have cost the share ``loss`` (R,) of what the list would have earned.
+        """
+        room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - TRIAL_LOSS) * self.due
+        room = room + total_worth(self.worth, base)
         if not self.problem.actions.uniform:  # arms cannot be exchanged one by one
             change = total_worth(self.worth, drawn) - total_worth(self.worth, base)
             return np.where((room + change >= 0.0)[:, None], drawn, base)
@@ -79,7 +90,7 @@ class Account:
             go = (arm >= 0) & ~(out == arm[:, None]).any(1) & (left > 0) & (after >= 0.0)
             room, left = np.where(go, after, room), left - go
             out[rows[go], worst[go]], value[rows[go], worst[go]] = arm[go], np.inf
-        return self._try_unknown(out, room, left == places)
+        return self._try_unknown(out, room - spare, left == places)
 
     def _values(self, batch: Ints) -> Floats:
         """The worth of the arms of a batch (R, K), infinite where none may be replaced."""
@@ -88,26 +99,34 @@ class Account:
         return value
 
     def _try_unknown(self, out: Ints, room: Floats, idle: Any) -> Ints:
-        """Where the draw changed nothing (``idle``), put the arm that is known least in the place of the worst."""
-        rows, free = self.rows, self.view.eligible.copy()
-        np.put_along_axis(free, np.maximum(out, 0), False, 1)
-        least = np.where(free, self.counts - self.worth / (1.0 + self.worth.max()), np.inf).argmin(1)
-        value = self._values(out)
+        """Where the draw changed nothing (``idle``), put the best of the arms that are not known in the worst place."""
+        rows, value = self.rows, self._values(out)
         worst = value.argmin(1)
         low = value[rows, worst]
-        go = idle & free[rows, least] & (self.counts[rows, least] * low < KNOWN)
-        go &= room - low + self.worth[rows, least] >= self.spare
-        out[rows[go], worst[go]] = least[go]
+        unknown = self.view.eligible & (self.counts * low[:, None] < KNOWN)
+        np.put_along_axis(unknown, np.maximum(out, 0), False, 1)
+        best = np.where(unknown, self.worth, -1.0).argmax(1)
+        go = idle & unknown[rows, best] & (room - low + self.worth[rows, best] >= 0.0)
+        out[rows[go], worst[go]] = best[go]
         return out
 
 
-def _worth(problem: "Problem", whole: "Posterior", n_segments: int) -> Floats:
+def _worth(problem: "Problem", means: Floats, weights: Floats, n_segments: int) -> Floats:
     """The weighted mean over items of the estimates of each arm, (R, n_segments, n_arms)."""
-    means, weights = whole.means(), problem.weights / problem.weights.sum()
     if n_segments > 1:
         means = means.reshape(-1, problem.n_items, problem.n_arms)
     worth = problem.support.sum_items(means * problem.support.by_item(weights[None]))
     return worth.reshape(-1, n_segments, problem.n_arms)
+
+
+def _surprise(whole: "Posterior", means: Floats, weights: Floats) -> Floats:
+    """By how much what was seen of arms exceeds what the estimates say, (R, n_arms).
+
+    What is seen of one item is what the visitor gave; of all items together, each has its weight.
+    """
+    seen, alone = whole.observed, whole.prior.together[:, None] < TOGETHER
+    excess = (seen.total - seen.n * means) * seen.support.by_item(np.where(alone, 1.0, weights))
+    return seen.support.sum_items(excess)
 
 
 def _add(x: Floats) -> Floats:

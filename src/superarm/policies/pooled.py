@@ -10,7 +10,7 @@ from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
-from superarm.policies.baseline import Account
+from superarm.policies.baseline import TRIAL_LOSS, Account
 from superarm.policies.pooling import Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class PooledThompson(Policy):
         The present list, as arms in the order of their ranks, if there is one; the first k eligible arms are shown
         today. Decisions then start from it, as ``policies.baseline`` describes.
     loss, later_loss
-        The share of what the list would have earned that learning may cost, in the first ``cautious`` decisions and
-        later.
+        The share of what the list would have earned that learning may cost: ``loss`` in the first ``cautious``
+        decisions, and later half of what the draw promises beyond the list, at least 2 % and at most ``later_loss``.
     cautious
         In so many decisions at most a third of the list is replaced at once.
     oracle
@@ -71,7 +71,7 @@ class PooledThompson(Policy):
 
     sharpness: float = 2.0
     baseline: Any = ()
-    loss: float = 0.03
+    loss: float = 0.025
     later_loss: float = 0.05
     cautious: int = 1000
     oracle: Oracle = Default()
@@ -94,13 +94,16 @@ class PooledThompson(Policy):
 
     def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)
-        batch = self.oracle.maximize(problem, own.draw(self.sharpness, view.keys, view.t, waiting), view)
+        draw = own.draw(self.sharpness, view.keys, view.t, waiting)
+        batch = self.oracle.maximize(problem, draw, view)
         if not self.baseline:
             return batch
-        careful = view.t <= self.cautious
-        account = Account(problem, view, memory, whole, self.baseline, self.loss if careful else self.later_loss)
-        base = account.listed if careful else self.oracle.maximize(problem, own.means(), view)
-        return account.keep(base, batch, -(-problem.k // 3) if careful else problem.k)
+        account = Account(problem, view, memory, whole, self.baseline)
+        if view.t <= self.cautious:
+            return account.keep(account.listed, batch, -(-problem.k // 3), self.loss)
+        base = self.oracle.maximize(problem, own.means(), view)
+        share = np.clip(account.promise(draw, batch) / 2.0, min(TRIAL_LOSS, self.later_loss), self.later_loss)
+        return account.keep(base, batch, problem.k, share)
 
     def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
@@ -145,6 +148,8 @@ class PooledThompson(Policy):
     def restore_state(self, memory: Pool, held: dict[str, Any]) -> None:
         if "prior" in held:
             memory.due, prior = int(held["due"]), Prior(*held["prior"])
+            if prior.alpha.ndim == 1:  # both groups of arms had one strength
+                prior = prior._replace(alpha=np.stack([prior.alpha] * 2, 1))
             lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
             new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
             lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
@@ -155,7 +160,7 @@ class PooledThompson(Policy):
 def pooled_thompson(
     sharpness: float = 2.0,
     baseline: Any = (),
-    loss: float = 0.03,
+    loss: float = 0.025,
     later_loss: float = 0.05,
     cautious: int = 1000,
     oracle: Oracle = Default(),  # noqa: B008

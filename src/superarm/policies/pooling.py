@@ -47,9 +47,10 @@ _FLIP, _COIN = np.uint64(1 << 32), np.uint64(1 << 33)
 
 
 class Prior(NamedTuple):
-    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on a list.
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R, 2), (R, 2).
 
-    ``together`` is how many entries of an arm were seen at once, in the mean.
+    ``together`` is how many entries of an arm were seen at once, in the mean; ``alpha`` and ``mean`` are those of the
+    arms off and on a list.
     """
 
     together: Floats
@@ -121,12 +122,15 @@ def fit(observed: Observed, cap: float) -> Prior:
     if support.widest > 1:
         kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
     trust = _trust(across(kappa), expected) / across(together)
-    likelihood, means = _arm_likelihood(
-        support.sum_items(trust * s), support.sum_items(trust * shown), base, observed.listed
-    )
-    alpha, chance = _average(likelihood)
-    mean = np.stack([_in_order(chance * means[:, :, group]) for group in (0, 1)], 1)
-    return Prior(together, dispersion, lift, kappa, np.minimum(alpha, cap), mean)
+    events, exposure = support.sum_items(trust * s), support.sum_items(trust * shown)
+    groups = []
+    for listed in (False, True):
+        first = base / (LIST_ADVANTAGE if observed.listed.any() and not listed else 1.0)
+        likelihood, means = _arm_likelihood(events, exposure, first, observed.listed == listed)
+        alpha, chance = _average(likelihood)
+        groups.append((np.minimum(alpha, cap), _in_order(chance * means)))
+    alpha, mean = (np.stack(part, 1) for part in zip(*groups, strict=True))
+    return Prior(together, dispersion, lift, kappa, alpha, mean)
 
 
 def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats], base: Floats) -> Floats:
@@ -143,25 +147,22 @@ def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats],
     return likelihood
 
 
-def _arm_likelihood(s: Floats, shown: Floats, base: Floats, listed: Bools) -> tuple[Floats, Floats]:
-    """The log-likelihood of each alpha, (R, n), and the means off and on the list, (R, n, 2), at which it is so large.
+def _arm_likelihood(s: Floats, shown: Floats, first: Floats, mine: Bools) -> tuple[Floats, Floats]:
+    """The log-likelihood of each alpha of a group of arms, (R, n), and the group's means at which it is so large.
 
-    ``s`` and ``shown`` (R, n_arms) are the events of arms and how often they were shown.
+    ``s`` and ``shown`` (R, n_arms) are the events of arms and how often they were shown, ``first`` (R,) the mean that
+    is expected before any is observed, and ``mine`` says which arms are in the group.
     """
     likelihood = np.repeat(-0.5 * _LOGS[None] ** 2, len(s), 0)
-    means = np.empty((*likelihood.shape, 2))
+    means = np.empty_like(likelihood)
     for place, alpha in enumerate(STRENGTHS):
-        for group in (0, 1):
-            mine = listed == bool(group)
-            first = base / (LIST_ADVANTAGE if listed.any() and not group else 1.0)
-            mean = first
-            for _ in range(5):
-                share = np.where(mine, alpha / (alpha + mean[:, None] * shown), 0.0)
-                mean = (1.0 + _in_order(share * s)) / (1.0 / first + _in_order(share * shown))
-            means[:, place, group] = mean
-        expected = np.where(listed, means[:, place, 1:], means[:, place, :1]) * shown
-        density = _negative_binomial(s, expected, alpha)
-        likelihood[:, place] += _in_order(np.where(shown > 0.0, density, 0.0))
+        mean = first
+        for _ in range(5):
+            share = np.where(mine, alpha / (alpha + mean[:, None] * shown), 0.0)
+            mean = (1.0 + _in_order(share * s)) / (1.0 / first + _in_order(share * shown))
+        means[:, place] = mean
+        density = _negative_binomial(s, mean[:, None] * shown, alpha)
+        likelihood[:, place] += _in_order(np.where(mine & (shown > 0.0), density, 0.0))
     return likelihood, means
 
 
@@ -175,8 +176,8 @@ class Posterior:
         support, self.observed, self.prior = observed.support, observed, prior
         self.n, self.s = observed.events(prior.dispersion)
         self.lift, self.first = support.by_item(prior.lift), np.zeros(len(self.n), np.uint64)
-        mean = np.where(observed.listed, prior.mean[:, 1:], prior.mean[:, :1])
-        alpha, shown = prior.alpha[:, None], self.n * self.lift
+        alpha, mean = (np.where(observed.listed, part[:, 1:], part[:, :1]) for part in (prior.alpha, prior.mean))
+        shown = self.n * self.lift
         theta = (alpha + support.sum_items(self.s)) / (alpha / mean + support.sum_items(shown))
         trust = _trust(observed.across(prior.kappa), shown * support.by_arm(theta)) / observed.across(prior.together)
         self.shape = alpha + support.sum_items(trust * self.s)

@@ -557,11 +557,10 @@ def to_reward(spec: RewardSpec) -> Reward:
 
 
 def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
-    """The description of a new problem with what its owner left out; a policy that forgets is ``kl_ucb``."""
+    """The description of a new problem with what its owner left out."""
     policy, provisional = spec.settings.policy, spec.settings.provisional
     if not policy.name:
-        forgets = policy.window is not UNSET or policy.half_life is not UNSET
-        policy = replace(policy, name="kl_ucb" if forgets else recommend(problem).name)
+        policy = replace(policy, name=recommend(problem).name)
     settings = replace(spec.settings, policy=policy, provisional=provisional is UNSET or provisional)
     return replace(spec, settings=settings)
 
@@ -615,9 +614,6 @@ def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
         remedy = "declare a context when the problem is created, or choose another policy"
         raise InvalidArgument("settings.policy", f"{settings.policy.name} needs a context", remedy) from None
     forgets = settings.policy.window is not UNSET or settings.policy.half_life is not UNSET
-    if forgets and components.find_policy(settings.policy.name).make is policies.pooled_thompson:
-        wrong = f"{settings.policy.name} fits a prior to all that was observed"
-        raise InvalidArgument("settings.policy", wrong, "leave out window and half_life, or choose another policy")
     if forgets and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS
         raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")
