@@ -132,6 +132,7 @@ REWARDS = {
     "clipped": ({"name": "clipped_linear", "parameters": {"slope": 0.6}}, sa.rewards.ClippedLinear(0.6)),
     "conjunctive": ({"name": "conjunctive"}, sa.rewards.Conjunctive()),
 }
+POOLED = sa.policies.pooled_thompson()
 POLICIES = {
     name: (spec, make)
     for name, spec, make in [
@@ -144,7 +145,7 @@ POLICIES = {
         ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.policies.directional_kl_ucb()),
         ("cts", {"name": "cts"}, sa.cts()),
         ("angle_ts", {"name": "angle_ts"}, sa.policies.angle_ts()),
-        ("pooled_thompson", {"name": "pooled_thompson"}, sa.policies.pooled_thompson()),
+        ("pooled_thompson", {"name": "pooled_thompson"}, POOLED),
         ("gaussian_cts", {"name": "gaussian_cts"}, sa.policies.gaussian_cts()),
         ("shared_cts", {"name": "shared_cts", "parameters": {"scale": 1.0}}, sa.policies.shared_cts(1.0)),
         ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.policies.epsilon_greedy(0.5)),
@@ -165,6 +166,8 @@ POLICIES = {
         ("long window", {"name": "bc_ucb", "window": 40}, sa.policies.sliding_window(sa.bc_ucb(), 40)),
         ("window of cts", {"name": "cts", "window": 6}, sa.policies.sliding_window(sa.cts(), 6, 6)),
         ("discount", {"name": "kl_moss", "half_life": 3}, sa.policies.discounted(sa.kl_moss(), 3)),
+        ("window of pooled", {"name": "pooled_thompson", "window": 6}, sa.policies.sliding_window(POOLED, 6, 6)),
+        ("discount of pooled", {"name": "pooled_thompson", "half_life": 4}, sa.policies.discounted(POOLED, 4)),
         ("discount of cts", {"name": "cts", "half_life": 2}, sa.policies.discounted(sa.cts(), 2)),
     ]
 }

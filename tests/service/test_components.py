@@ -181,12 +181,3 @@ def test_random_policies_give_the_same_slates_for_the_same_seed(policy):
     one, two, *others = (during(lambda http, seed=seed: slates(http, seed)) for seed in (1, 1, 2, 3, 4))
     assert one == two
     assert any(one != other for other in others)
-
-
-def test_a_policy_that_fits_a_prior_to_everything_does_not_forget():
-    async def trial(http) -> None:
-        policy = {"name": "pooled_thompson", "window": 16}
-        refused = await http.put("/v1/problems/p", json={**SPEC, "settings": {"policy": policy}})
-        assert (refused.status_code, "leave out window" in refused.text) == (422, True), refused.text
-
-    during(trial)

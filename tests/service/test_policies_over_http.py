@@ -104,7 +104,7 @@ LINEAR = {"features": {"numeric": {"age": [0, 100]}}, "model": {"name": "linear"
     [
         ({}, "pooled_thompson"),
         ({"context": LINEAR}, "vac2_ucb"),
-        ({"settings": {"policy": {"half_life": 50}}}, "kl_ucb"),
+        ({"settings": {"policy": {"half_life": 50}}}, "pooled_thompson"),
         ({"settings": {"policy": {"name": "kl_moss"}}}, "kl_moss"),
     ],
 )

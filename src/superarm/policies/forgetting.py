@@ -10,6 +10,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.policies.base import Policy
+from superarm.policies.pooled import Pool
 from superarm.policies.wrappers import Wrapper
 
 if TYPE_CHECKING:
@@ -20,15 +21,15 @@ class RoundBlocks:
     """Tallies of the last blocks of rounds, and their weighted sum.
 
     ``blocks`` has block n at place n % n_blocks; ``newest`` is the number of the newest block, -1 before any; ``now``
-    is their weighted sum, and ``memory`` a tuple of the policy's memory of it, None until it is asked for; ``held`` is
-    what the policy saved of a memory that is not there yet.
+    is their weighted sum, and ``memory`` a tuple of the memory of ``policy`` of it, None until it is asked for;
+    ``held`` is what the policy saved of a memory that is not there yet.
     """
 
-    memory: Any
-    held: dict[str, Any]
+    memory: Any = None
 
-    def __init__(self, tally: Tally, weights: Floats) -> None:
-        self.weights, self.newest, self.now = weights, -1, tally.like()
+    def __init__(self, tally: Tally, weights: Floats, policy: Policy | None = None) -> None:
+        self.policy, self.weights, self.newest, self.now = policy, weights, -1, tally.like()
+        self.held: dict[str, Any] = {}
         self.blocks = [tally.like() for _ in weights]
         self.blocks[0].add(tally)
         self.weigh()
@@ -55,7 +56,9 @@ class RoundBlocks:
         sums = self.now.like()
         for weight, tally in zip(self.weights.tolist(), self.ages(), strict=True):
             sums.add(tally, weight)
-        self.now, self.memory, self.held = sums, None, {}
+        if self.memory is not None and self.policy is not None:
+            self.held = self.policy.save_state(self.memory[0]) or {}
+        self.now, self.memory = sums, None
 
 
 class Forgetting(Wrapper):
@@ -77,7 +80,7 @@ class Forgetting(Wrapper):
     Parameters
     ----------
     policy
-        The policy; what it keeps beside the tally begins anew with every block.
+        The policy; what it keeps beside the tally begins anew with every block, but for what it fits.
     block
         How many rounds a block has.
     weights
@@ -102,7 +105,7 @@ class Forgetting(Wrapper):
 
     def prepare(self, problem: "Problem", tally: Tally) -> RoundBlocks:
         self.policy.prepare(problem, tally)  # it may attach moments
-        return RoundBlocks(tally, self.weights)
+        return RoundBlocks(tally, self.weights, self.policy)
 
     def choose(self, problem: "Problem", view: View, memory: RoundBlocks) -> Ints:
         memory.move_on((view.t - 1) // self.block)
@@ -120,8 +123,11 @@ class Forgetting(Wrapper):
         return memory.memory[0]
 
     def refit(self, problem: "Problem", memory: RoundBlocks, t: int) -> None:
-        """Let the policy refit at the time that it sees; it also does when something was forgotten."""
-        self.policy.refit(problem, self._memory(problem, memory), min(t, self._remembered))
+        """Let the policy refit as it does, and after every block."""
+        inner = self._memory(problem, memory)
+        self.policy.refit(problem, inner, t)
+        if isinstance(inner, Pool):
+            inner.due = min(inner.due, t + self.block)
 
     @property
     def _remembered(self) -> int:
