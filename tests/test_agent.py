@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -864,3 +865,18 @@ def test_what_is_known_is_a_table_with_names():
     assert np.isnan(rows[second]["y"])
     assert agent.table().to_pandas().columns.tolist() == ["arm", "pulls", "x", "y"]
     assert agent.estimates().mean.shape == agent.estimates().variance.shape == (3, 2)
+
+
+def test_an_arm_that_is_retired_until_a_date_comes_back_by_itself():
+    agent = sa.Agent(sa.Problem(4, 1, sa.Linear(), sa.Subsets(3)), arms=["a", "b", "c", "d"], seed=1)
+    now = datetime.now(UTC)
+    agent.retire_arms(["a"], until=now + timedelta(days=1))
+    agent.retire_arms(["b"], until=now - timedelta(days=1))
+    agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+    assert sorted(agent.ask().arms) == ["b", "c", "d"]
+    agent.retire_arms(["a"])  # for good
+    agent.retire_arms(["c"], until=now)
+    assert sorted(agent.ask().arms) == ["b", "c", "d"]
+    assert "paused" not in agent.to_state()
+    with pytest.raises(sa.InvalidArgument, match="time zone"):
+        agent.retire_arms(["a"], until=datetime(2030, 1, 1))

@@ -192,6 +192,12 @@ def test_eligible_excluded_and_pinned_fill_the_slate(http, problem):
     seated = ask(http, problem, slots=slots)
     assert dict(zip(seated["slots"], seated["arms"], strict=True))["top"] == "d"
     assert len(seated["arms"]) == 2
+    for place in ("top", "side"):
+        slots = [{"id": one, **({"pinned": "c"} if one == place else {})} for one in ("top", "side")]
+        seated = ask(http, problem, slots=slots)
+        assert (dict(zip(seated["slots"], seated["arms"], strict=True))[place], len(seated["arms"])) == ("c", 2)
+    ask(http, problem, 422, slots=[{"id": "top", "pinned": "c"}, {"id": "side", "pinned": "c"}])
+    ask(http, problem, 422, slots=[{"id": "top", "pinned": "nobody"}, {"id": "side"}])
     ask(http, problem, 422, k=3)
 
 

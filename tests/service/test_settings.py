@@ -12,6 +12,7 @@ from superarm.service.domain.spec import Settings
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
+from .memory_store import MemoryStore
 from .running import Server
 
 PATH = "/v1/problems/p/settings"
@@ -104,3 +105,22 @@ def test_the_client_changes_settings(tmp_path):
         now = httpx.get(f"{server.url}/v1/problems/p").json()["settings"]
         assert now == {**DEFAULTS, **SETTINGS, "explore": 0.1}
         service.close()
+
+
+def test_arms_are_paused_until_a_date():
+    async def trial() -> None:
+        async with serving(application(MemoryStore())) as http:
+            (await http.put("/v1/problems/p", json={"arms": ["a", "b", "c"], "k": 2})).raise_for_status()
+            pauses = {"paused_until": {"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00+02:00"}}
+            assert (await settings(http, "PATCH", pauses))["paused_until"]["a"] == "2999-01-01T00:00:00Z"
+            for _ in range(5):
+                made = (await http.post("/v1/problems/p/decisions", json={})).json()
+                assert sorted(made["arms"]) == ["b", "c"]
+            assert (await http.post("/v1/problems/p/decisions", json={"pinned": ["a"]})).status_code == 422
+            for wrong in ({"nobody": "2999-01-01T00:00:00Z"}, {"a": "2999-01-01T00:00:00"}, {"a": "soon"}):
+                assert (await http.patch(PATH, json={"paused_until": wrong})).status_code == 422
+            assert "paused_until" not in await settings(http, "PATCH", {"paused_until": None})
+            slates = [(await http.post("/v1/problems/p/decisions", json={})).json()["arms"] for _ in range(20)]
+            assert any("a" in slate for slate in slates)
+
+    asyncio.run(trial())

@@ -4,6 +4,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -110,6 +111,7 @@ class Agent:
         self.learner = Learner(problem, policy, arms, items)  # type: ignore[arg-type]  # which it checks
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
+        self._paused: dict[str, datetime] = {}
         if tally is not None:
             self.warm_start(tally)
 
@@ -179,7 +181,7 @@ class Agent:
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
+        vars(self).update({"_paused": {}, **state}, _lock=threading.RLock())
 
     __repr__ = describe_agent
     _repr_html_ = show_agent
@@ -207,6 +209,9 @@ class Agent:
         hold, the batch is smaller; if none can be formed, that is an error.
         """
         learner = self.learner
+        for arm in [arm for arm, end in self._paused.items() if end <= datetime.now(UTC)]:
+            learner.restore_arms([arm])
+            del self._paused[arm]
         t = learner.t + 1
         name = str(t) if id is None else id
         if not isinstance(name, str) or not name:
@@ -411,12 +416,19 @@ class Agent:
         learner.grow_arms(arms, actions, support, features)
 
     @_in_turn
-    def retire_arms(self, arms: Some) -> None:
+    def retire_arms(self, arms: Some, until: datetime | None = None) -> None:
         """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
 
-        ``add_arms`` with the same names brings them back.
+        ``add_arms`` with the same names brings them back. Where it is known when they will be back, in stock for
+        instance, ``until`` (a ``datetime`` with a time zone) brings them back by itself.
         """
+        if until is not None and until.tzinfo is None:
+            raise InvalidArgument("until", f"{until} has no time zone", "give one, as datetime(…, tzinfo=UTC)")
         self.learner.retire_arms(arms)
+        for arm in [self.arms[j] for j in self.learner.arms.numbers(arms)]:
+            self._paused.pop(arm, None)
+            if until is not None:
+                self._paused[arm] = until
 
     @_in_turn
     def add_items(self, items: Given | int, weights: Any = None) -> None:
@@ -441,6 +453,7 @@ class Agent:
             "coin": f"{int(self._rounding[0]):016x}",
             "book": decisions_to_plain(self._decisions),
             **({} if self.silence is None else {"silence": self.silence}),
+            **({} if not self._paused else {"paused": {arm: end.isoformat() for arm, end in self._paused.items()}}),
         }
 
     @classmethod
@@ -455,6 +468,7 @@ class Agent:
         agent._lock = threading.RLock()
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
         agent.learner = learner_from_plain(state)
+        agent._paused = {arm: datetime.fromisoformat(end) for arm, end in state.get("paused", {}).items()}
         agent._decisions, agent.silence = decisions_from_plain(state["book"], agent.learner), state.get("silence")
         for made in agent._decisions.pending.values():
             if agent.silence is None:  # otherwise the tally holds it

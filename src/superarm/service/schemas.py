@@ -39,10 +39,13 @@ class SlotBody(Body, frozen=True):
         The name of the slot.
     excluded
         Arms that it may not hold.
+    pinned
+        The arm that it must hold.
     """
 
     id: Name
     excluded: Arms = field(default_factory=list)
+    pinned: Name | None = None
 
 
 class AskBody(Body, frozen=True):
@@ -61,7 +64,7 @@ class AskBody(Body, frozen=True):
     k
         The size of a shorter slate.
     slots
-        Named slots, each with arms that it may not hold.
+        Named slots, each with arms that it may not hold, or with the one that it must hold.
     baseline
         The slate that you would show without the policy: the answer in other modes than ``online``, and for the
         control share.

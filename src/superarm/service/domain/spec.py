@@ -1,6 +1,7 @@
 """The description of a problem, as its owner sends it, and the library's problem, context and policy made from it."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -258,6 +259,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
 ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Pauses = Annotated[dict[Name, Annotated[datetime, Meta(tz=True)]], Meta(max_length=100_000)]
 Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
@@ -401,6 +403,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         How many decisions each worker makes per second on average, and twice as many at once.
     words
         What people call arms, items and outcomes.
+    paused_until
+        Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -417,6 +421,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     max_per_second: Rate | UnsetType = UNSET
     words: Words | UnsetType = UNSET
     provisional: bool | UnsetType = UNSET
+    paused_until: Pauses | UnsetType = UNSET
 
     @property
     def silence(self) -> float | None:
@@ -606,6 +611,8 @@ def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
 
 def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
     """Refuse settings that do not fit the problem."""
+    if settings.paused_until is not UNSET:
+        components.check_arms(settings.paused_until, arms.all, "settings.paused_until")
     try:
         fit_policy(to_policy(settings.policy, arms), problem)
     except InvalidArgument as error:

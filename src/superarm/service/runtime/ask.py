@@ -3,6 +3,7 @@
 import hashlib
 import math
 import secrets
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -171,16 +172,20 @@ def _items_of_context(learner: ProblemState, given: Any) -> tuple[int, ...] | No
 
 def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     """What a request allows, by numbers."""
-    size, slots = body.k, None
+    size, slots, pins = body.k, None, list(body.pinned)
     if body.slots is not None:
+        own = [slot.pinned for slot in body.slots if slot.pinned is not None]
+        pins += [arm for arm in own if arm not in pins]
         size, names = len(body.slots), [slot.id for slot in body.slots]
         if body.k not in (None, size) or len(set(names)) < size:
             raise invalid("slots", "a name appears twice, or k differs", "give each slot once, and no k")
         number = learner.arms.number
-        excluded = [tuple(j for arm in slot.excluded if (j := number(arm)) is not None) for slot in body.slots]
+        barred = [[*slot.excluded, *(arm for arm in own if arm != slot.pinned)] for slot in body.slots]
+        excluded = [tuple(j for arm in arms if (j := number(arm)) is not None) for arms in barred]
         slots = tuple(excluded) if any(excluded) else None
-    left_out = arm_numbers(learner.arms, body.excluded, "excluded")
-    pinned = tuple(arm_numbers(learner.arms, body.pinned, "pinned"))
+    paused = [] if learner.settings.paused_until is UNSET else _paused(learner.settings.paused_until)
+    left_out = arm_numbers(learner.arms, list(dict.fromkeys([*body.excluded, *paused])), "excluded")
+    pinned = tuple(arm_numbers(learner.arms, pins, "pinned"))
     if body.eligible is None:
         return Restriction(None, tuple(left_out), pinned, size, slots)
     mask = np.zeros(learner.problem.n_arms, bool)
@@ -189,6 +194,12 @@ def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     few = 2 * mask.sum() <= len(mask)
     kept = tuple(np.flatnonzero(mask if few else ~mask).tolist())
     return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
+
+
+def _paused(until: dict[str, datetime]) -> list[str]:
+    """The arms whose pause is not over."""
+    now = datetime.now(UTC)
+    return [arm for arm, end in until.items() if end > now]
 
 
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
