@@ -63,7 +63,7 @@ export interface AskBody {
     pinned?: string[];
     /** The size of a shorter slate. */
     k?: number | null;
-    /** Named slots, each with arms that it may not hold. */
+    /** Named slots, each with arms that it may not hold, or with the one that it must hold. */
     slots?: SlotBody[] | null;
     /** The slate that you would show without the policy: the answer in other modes than `online`, and for the control share. */
     baseline?: string[] | null;
@@ -643,6 +643,8 @@ export interface Settings {
     words?: Words;
     /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
     provisional?: boolean;
+    /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
+    paused_until?: Record<string, string>;
 }
 /** Settings to change; what is left out stays. */
 export interface SettingsBody {
@@ -674,6 +676,8 @@ export interface SettingsBody {
     words?: Words | null;
     /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
     provisional?: boolean | null;
+    /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
+    paused_until?: Record<string, string> | null;
 }
 /** A named slot of the slate. */
 export interface SlotBody {
@@ -681,6 +685,8 @@ export interface SlotBody {
     id: string;
     /** Arms that it may not hold. */
     excluded?: string[];
+    /** The arm that it must hold. */
+    pinned?: string | null;
 }
 /** For every slot the arms that it may hold. */
 export interface SlotsParameters {
