@@ -115,12 +115,11 @@ def decisions(n: Scale) -> Requests:
     yield some._replace(what="the same bulk again")
     told = [json.dumps({"decision": f"l{j}", "outcome": [[0.25] * n(100)] * 10}) for j in range(n(1_000))]
     yield LargeRequest("feedback of 1,000 lines of 10 x 100", "POST", "/v1/feedback/bulk", "\n".join(told))
-    for view in ("", "problems", "versions", "decisions"):
+    for view in ("", "versions"):
         yield get(f"console: /{view} of 10,000 x 100", f"/{view}?problem=large")
     yield get("console: sorted by name", "/?problem=large&sort=name&page=9")
-    yield get("console: an arm", "/arm?problem=large&arm=a1")
     yield get("console: a decision", "/?problem=large&decision=l1")
-    for table in ("arms", "rewards", "decisions"):
+    for table in ("arms", "rewards"):
         yield get(f"export {table}.csv of 10,000 x 100", f"/export/{table}.csv?problem=large")
     yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
@@ -136,7 +135,6 @@ def outcomes(n: Scale) -> Requests:
     yield outcome("whole", side, side)._replace(what="the same outcome again")
     past = {"id": "past", "arms": names("a", side), "outcomes": [[0.5] * side] * side}
     yield LargeRequest("past outcomes 1,000 x 1,000", "POST", "/v1/problems/square/outcomes", past)
-    yield get("search: a decision of 1,000 x 1,000", "/v1/problems/square/decisions")
     yield get("export a decision of 1,000 x 1,000", "/export/decisions.csv?problem=square")
     yield bulk("bulk of 100 with 1,000 arms each", "square", [{"id": f"s{j}"} for j in range(n(100))])
     units = [{"arm": f"a{j % side}", "item": f"i{j // side}", "value": 1} for j in range(n(10_000))]
