@@ -135,7 +135,6 @@ def outcomes(n: Scale) -> Requests:
     yield outcome("whole", side, side)._replace(what="the same outcome again")
     past = {"id": "past", "arms": names("a", side), "outcomes": [[0.5] * side] * side}
     yield LargeRequest("past outcomes 1,000 x 1,000", "POST", "/v1/problems/square/outcomes", past)
-    yield get("export a decision of 1,000 x 1,000", "/export/decisions.csv?problem=square")
     yield bulk("bulk of 100 with 1,000 arms each", "square", [{"id": f"s{j}"} for j in range(n(100))])
     units = [{"arm": f"a{j % side}", "item": f"i{j // side}", "value": 1} for j in range(n(10_000))]
     yield LargeRequest("feedback of 10,000 units", "POST", "/v1/decisions/s1/feedback", {"feedback": units})
