@@ -173,11 +173,6 @@ export interface DecisionsReply {
     /** The decisions and errors. */
     decisions: (DecisionReply | ErrorReply)[];
 }
-/** What was deleted. */
-export interface DeletedReply {
-    /** The name of the problem. */
-    problem: string;
-}
 /** The mean reward of the policy's newest decisions, beside what the estimates said of the same slates. */
 export interface EarnedReply {
     /** The mean reward of the newest quarter of finished decisions. */
@@ -797,7 +792,7 @@ export interface Operations {
                 name: string;
             };
         };
-        reply: DeletedReply;
+        reply: ErasedReply;
     };
     get_problems: {
         given: {};

@@ -188,12 +188,6 @@ export interface DecisionsReply {
   decisions: (DecisionReply | ErrorReply)[];
 }
 
-/** What was deleted. */
-export interface DeletedReply {
-  /** The name of the problem. */
-  problem: string;
-}
-
 /** The mean reward of the policy's newest decisions, beside what the estimates said of the same slates. */
 export interface EarnedReply {
   /** The mean reward of the newest quarter of finished decisions. */
@@ -850,7 +844,7 @@ export interface Words {
 export interface Operations {
   put_problem: { given: { path: { name: string }; body: ProblemSpec }; reply: ProblemReply };
   get_problem: { given: { path: { name: string } }; reply: ProblemReply };
-  delete_problem: { given: { path: { name: string } }; reply: DeletedReply };
+  delete_problem: { given: { path: { name: string } }; reply: ErasedReply };
   get_problems: { given: {  }; reply: NamesReply };
   get_audit: { given: { query: { offset?: number; limit?: number; problem?: string } }; reply: AuditReply };
   get_arms: { given: { path: { name: string }; query: { offset?: number; limit?: number } }; reply: ArmsReply };

@@ -406,18 +406,6 @@ class VersionsReply(Struct, frozen=True):
     versions: list[Settings]
 
 
-class DeletedReply(Struct, frozen=True):
-    """What was deleted.
-
-    Parameters
-    ----------
-    problem
-        The name of the problem.
-    """
-
-    problem: str
-
-
 class ErasedReply(Struct, frozen=True):
     """How many decisions were erased.
 

@@ -155,8 +155,9 @@ async def post_outcomes(call: Call) -> Answer:
 
 async def delete_problem(call: Call) -> Answer:
     """Delete a problem with its decisions. Its name may be used again, for another problem."""
+    n = (await call.state()).decisions
     await admin.delete(call.coordinator, *call.problem, call.who.key)
-    return 200, replies.DeletedReply(call.path["name"])
+    return 200, replies.ErasedReply(call.path["name"], n)
 
 
 async def post_decision(call: Call) -> Answer:

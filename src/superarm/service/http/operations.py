@@ -123,5 +123,5 @@ OPERATIONS = (
         for path in reversed(BOTH)
     ),
     # Last, so that the examples can be tried one after the other.
-    Operation("DELETE", P, "admin", handlers.delete_problem, replies.DeletedReply, (404,)),
+    Operation("DELETE", P, "admin", handlers.delete_problem, replies.ErasedReply, (404,)),
 )

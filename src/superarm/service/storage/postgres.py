@@ -165,7 +165,9 @@ class Postgres(Store):
             connection.execute("SELECT set_config('application_name', %s, false)", (f"superarm {self.worker}",))
             tables.refuse_logs_of_workers(connection)
             tables.note_sharding(connection)
-            connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (tables.CLASS, tables.SERVING))
+            query = "SELECT pg_try_advisory_lock_shared(%s, %s)"
+            if not connection.execute(query, (tables.CLASS, tables.SERVING)).fetchone()[0]:
+                raise StoreUnavailable("--db: the database is in use by a command of superarm that keeps out workers")
         except BaseException:
             connection.close()
             raise
@@ -239,12 +241,12 @@ class Postgres(Store):
         """The names of all problems of a tenant, whoever owns them."""
         return [name for (name,) in self.rows(tables.NAMES, (tenant,))]
 
+    @explain_errors()
     def keep_out_others(self) -> None:
-        if self._session is not None:
-            raise SuperarmError("--db: a worker cannot keep out others")
+        connection = self._connection() if self._session is None else self._session.connection
         query = "SELECT pg_try_advisory_lock(%s, %s)"
         for _ in range(N_TRIES):
-            if next(self.rows(query, (tables.CLASS, tables.SERVING)))[0]:
+            if connection.execute(query, (tables.CLASS, tables.SERVING)).fetchone()[0]:
                 return
             time.sleep(0.1)
         raise SuperarmError("--db: workers of a service use this database; stop them first")

@@ -75,6 +75,7 @@ class Sqlite(Store):
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
     def probe(self) -> None:
+        files.write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
         self._writer.execute(f"PRAGMA user_version = {version}")  # what it is already: a commit like any other
 
