@@ -26,7 +26,7 @@ async def use_and_delete(http) -> None:
             feedback = [{"arm": arm, "value": 1.0} for arm in slate]
             (await http.post(f"{ASK}/d{n}/feedback", json={"feedback": feedback})).raise_for_status()
     (await http.post("/v1/problems/kept/decisions", json={"id": "other"})).raise_for_status()
-    assert (await http.delete("/v1/problems/p")).json() == {"problem": "p"}
+    assert (await http.delete("/v1/problems/p")).json() == {"problem": "p", "erased": 4}
 
 
 def test_a_deleted_problem_is_gone_and_its_name_is_free(reopen):

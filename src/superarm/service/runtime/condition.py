@@ -109,9 +109,6 @@ class Deadlines:
     def __init__(self) -> None:
         self._heap: list[tuple[float, Key]] = []
 
-    def __len__(self) -> int:
-        return len(self._heap)
-
     def watch(self, key: Key, record: DecisionRecord, *, resumed: bool = False) -> None:
         """Add a decision; for a ``resumed`` one, the wall clock says how much of its window is left."""
         window = record.asked.window_ms
