@@ -7,6 +7,7 @@ issues. ``--page docs/guides/shelf.md`` writes the tables into that page.
 
 import argparse
 import json
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -170,13 +171,46 @@ def with_features(visits: int, draws: int) -> dict[str, Any]:
     return {"log": f"{visits:,} slates", **dict(zip(names, map(Measured, mean, error), strict=True))}
 
 
+def over_http(liked: np.ndarray, url: str, visits: int, runs: int) -> list[dict[str, Any]]:
+    """Shares of visitors served by a running service, from nothing: with learnt items, units known, and one item."""
+    service, found = sa.connect(url), []
+    arms = [f"film {n}" for n in range(N_FILMS)]
+    for label, items, known in (
+        ("learnt", "learn", False),
+        ("learnt, people known", "learn", True),
+        ("one", None, False),
+    ):
+        got, claims = np.zeros((runs, visits)), []
+        for seed in range(runs):
+            rng, name = np.random.default_rng(seed), f"{label} {secrets.token_hex(4)}"
+            own = liked[:, rng.permutation(N_FILMS)]
+            agent = service.create(name, arms, items, K, seed=seed)
+            for visit in range(visits):
+                person = int(rng.integers(len(own)))
+                decision = agent.ask(unit=f"person {person}" if known else None)
+                agent.tell(decision, own[person][decision.action][:, None])
+                got[seed, visit] = own[person][decision.action].max()
+            claims.append(agent.learnt_items()["claimed"])
+        parts = {"first 1,000": got[:, :1000], f"all {visits:,}": got, "last 1,000": got[:, -1000:]}
+        means = {head: part.mean(axis=1) for head, part in parts.items()}
+        error = np.sqrt(max(1, runs - 1))
+        cells = {head: Measured(m.mean(), m.std() / error) for head, m in means.items()}
+        found.append({"items": label, **cells, "claimed": round(float(np.mean(claims)), 3)})
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path)
     parser.add_argument("--page", type=Path)
     parser.add_argument("--runs", type=int, default=6)
     parser.add_argument("--features", action="store_true", help="only simulated visitors with features")
+    parser.add_argument("--service", metavar="URL", help="only a running service, 4,000 visitors in each run")
     given = parser.parse_args()
+    if given.service:
+        runs = over_http(read_people(), given.service, 4_000, given.runs)
+        print(Table(runs, "Share of visitors who find a film they like among five, over HTTP").to_markdown())
+        return
     tastes = Table(
         [with_features(n, 8) for n in (500, 2_000, 8_000)], "Simulated visitors with features: share of them served"
     )

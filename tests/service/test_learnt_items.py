@@ -253,6 +253,9 @@ def test_the_client_creates_it_and_kernels_are_rehearsed(served):
         decision = agent.ask(unit="u1")
         assert agent.tell(decision, [[1.0]] * 4)
         assert agent.items == ("value",)
+        assert [one["of"] for one in agent.learn_items()["versions"]] == [0]
+        assert [one["of"] for one in agent.learn_items(1)["versions"]] == [0, 1]
+        assert agent.learnt_items()["decisions"] == 1
     state = ProblemState(Created(0, msgspec.convert(SPEC, ProblemSpec), "key"))
     rehearse(state.created)
     state.learnt.rehearse()

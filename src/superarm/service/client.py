@@ -322,6 +322,14 @@ class RemoteAgent:
         """Take arms out of all further decisions."""
         self._call("POST", f"{self._path}/arms", {"retire": list(arms)})
 
+    def learnt_items(self) -> dict[str, Any]:
+        """The items, as ``GET …/items`` shows them: the groups of visitors that a problem with ``learn`` found."""
+        return dict(self._call("GET", f"{self._path}/items"))
+
+    def learn_items(self, version: int | None = None) -> dict[str, Any]:
+        """Learn the items anew, or return to an earlier version of them: the items as they are then."""
+        return dict(self._call("POST", f"{self._path}/items/learn", {} if version is None else {"version": version}))
+
     def add_items(self, items: Sequence[str], weights: Sequence[float] | None = None) -> None:
         """Add items by name, with weights (1 by default); of past pulls they were not seen."""
         given = {} if weights is None else {"weights": list(weights)}
