@@ -10,6 +10,7 @@ import superarm as sa
 from superarm.core.errors import ConflictingFeedback, UnknownDecision
 from superarm.core.tally import GRID
 from superarm.items import ItemAgent, learn, need
+from superarm.items.counts import count_answers
 from superarm.items.latent import Fit, Rows, arm_rates, centres, fit_classes, learn_rows, log_likelihoods
 
 ONE_ITEM = sa.Problem(12, 1, sa.Coverage(), sa.Subsets(4))
@@ -329,6 +330,19 @@ def test_taking_back_is_exact_also_across_a_refit():
     for tally in (agent.counts.learner.tally, fresh.counts.learner.tally):
         assert np.array_equal(tally.total[0] - empty.total[0], naive_s.T)
         assert np.array_equal(tally.counts(tally.pulls)[0] - empty.counts(empty.pulls)[0], naive_n.T)
+
+
+def test_further_arms_change_nothing_that_is_counted():
+    agent = ItemAgent(12, sa.Subsets(2), seed=0, first=300)
+    play(agent, 700, 0)
+    counts, waiting = agent.counts, agent.ask()
+    counts.grow([*counts.items.arms, "new"], sa.Subsets(3), counts.policy)
+    assert counts.items.p.shape == (13, 2)
+    assert counts.learner.problem.k == 3
+    assert counts.learner.pending[0, waiting.action].tolist() == [1, 1]
+    whole = count_answers(counts.items, list(counts.told.values()))
+    for name in ("pulls", "total", "square", "missed", "mean"):
+        assert np.array_equal(getattr(counts.learner.tally, name), getattr(whole, name))
 
 
 def test_a_saved_agent_continues_to_the_last_bit_across_a_refit():

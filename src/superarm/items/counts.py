@@ -81,9 +81,22 @@ class ItemCounts:
         self.items, self.since = items, max(since, self.since)
         for name in [name for name, one in self.told.items() if one.t < self.since]:
             self.drop(name, count=False)
+        self._settle(count_answers(items, list(self.told.values())))
+
+    def grow(self, arms: Sequence[str], actions: Actions, policy: Policy) -> None:
+        """There are further arms, of which nothing is known."""
+        before, self.actions, self.policy = self.learner.tally, actions, policy
+        self.items = self.items.grown(arms)
+        tally = count_answers(self.items, [])
+        for name in Tally.SUMS:
+            getattr(tally, name)[..., : before.pulls.shape[1]] = getattr(before, name)
+        tally.refresh()
+        self._settle(tally)
+
+    def _settle(self, tally: Tally) -> None:
         pending = self.learner.pending if hasattr(self, "learner") else None
-        self.learner = Learner(Problem(items=items, actions=self.actions), self.policy, items.arms)
-        self.learner.warm_start(count_answers(items, list(self.told.values())))
+        self.learner = Learner(Problem(items=self.items, actions=self.actions), self.policy, self.items.arms)
+        self.learner.warm_start(tally)
         if pending is not None:
             self.learner.pending[:, : pending.shape[1]] = pending
 

@@ -77,8 +77,7 @@ class LearntItems:
 
     def grow(self, problem: Problem, arms: Iterable[str]) -> None:
         """The problem has further arms."""
-        self.counts.actions, self.counts.policy = problem.actions, recommended(problem.actions, problem.n_arms)
-        self.counts.adopt(self.counts.items.grown(list(arms)))
+        self.counts.grow(list(arms), problem.actions, recommended(problem.actions, problem.n_arms))
 
     def record(self, asked: Asked, rows: dict[int, Row]) -> None:
         """Count what is known of a decision, in place of what was known before; ``rows`` as they count."""

@@ -20,7 +20,7 @@ from superarm.service.http.query import parse_problem_name
 from superarm.service.http.service import Service
 from superarm.service.runtime import admin, feedback, learning
 from superarm.service.runtime.ask import ask
-from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 from superarm.service.runtime.feedback import run_all
 
 Result = TypeVar("Result")
@@ -111,7 +111,7 @@ async def post_items(call: Call) -> Answer:
 
 async def get_items(call: Call) -> Answer:
     """The items; where the problem learns them, the groups of visitors that it found, and all versions."""
-    return 200, await call.read(views.items)
+    return 200, await call.coordinator.read(*call.problem, views.items, THREAD_SIZE)
 
 
 async def learn_items(call: Call) -> Answer:
