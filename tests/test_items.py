@@ -10,7 +10,7 @@ import superarm as sa
 from superarm.core.errors import ConflictingFeedback, UnknownDecision
 from superarm.core.tally import GRID
 from superarm.items import ItemAgent, learn, need
-from superarm.items.counts import count_answers
+from superarm.items.counts import count_answers, to_rows
 from superarm.items.latent import Fit, Rows, arm_rates, centres, fit_classes, learn_rows, log_likelihoods
 
 ONE_ITEM = sa.Problem(12, 1, sa.Coverage(), sa.Subsets(4))
@@ -334,8 +334,9 @@ def test_taking_back_is_exact_also_across_a_refit():
 
 def test_further_arms_change_nothing_that_is_counted():
     agent = ItemAgent(12, sa.Subsets(2), seed=0, first=300)
-    play(agent, 700, 0)
+    play(agent, 250, 0)
     counts, waiting = agent.counts, agent.ask()
+    counts.adopt(learn_rows(to_rows(list(counts.told.values()), 12), (2,)))
     counts.grow([*counts.items.arms, "new"], sa.Subsets(3), counts.policy)
     assert counts.items.p.shape == (13, 2)
     assert counts.learner.problem.k == 3
