@@ -178,19 +178,20 @@ class ItemAgent:
     def from_state(cls, state: dict[str, Any]) -> "ItemAgent":
         """The agent that ``to_state`` described."""
         first, growth, personal = state["settings"]
-        names = state["arms"]
-        policy = build(state["policy"])
+        names, policy = state["arms"], build(state["policy"])
         made = cls(len(names), build(state["actions"]), policy, 0, arms=names, first=first, growth=growth)
         counts = made.counts
-        made.personal, (made.version, due, made.t, since) = personal, state["counts"]
-        made._choosing = np.array([state["key"]], np.uint64)
+        early = "keys" in state  # of a commit before features: shares stand in their place
+        made.personal, (made.version, due, made.t, since) = personal, [*state["counts"], 0][:4]
+        made._choosing = np.array([state["keys"][0] if early else state["key"]], np.uint64)
         for name, t, arms, answers, unit, x in state["told"]:
-            counts.put(name, Answered(t, np.array(arms), np.array(answers, float), unit, _array(x)))
-        shares, p, level, rates, effects, scale = map(_array, state["items"])
+            known = None if early else _array(x)
+            counts.put(name, Answered(t, np.array(arms), np.array(answers, float), unit, known))
+        shares, p, level, rates, effects, scale = map(_array, [*state["items"], None, None][:6])
         rows = to_rows(list(counts.told.values()), len(names))
         counts.adopt(Items(shares, p, level, rates, STRENGTH, state["z"], rows, tuple(names), effects, scale), since)
         counts.due = due
-        for name, t, action, unit, x in state["pending"]:
+        for name, t, action, unit, x in ([*one, None][:5] for one in state["pending"]):
             made._pend(Decision(name, t, np.array(action), tuple(names[j] for j in action)), unit, _array(x))
         return made
 
