@@ -93,7 +93,7 @@ def test_groups_are_found_and_more_visitors_are_served_than_with_one_item(monkey
     assert len(found["classes"]) == found["versions"][-1]["classes"] == 2
     assert {len({ARMS.index(arm) // 6 for arm in one["arms"]}) for one in found["classes"]} == {1}
     assert sum(one["share"] for one in found["classes"]) == pytest.approx(1.0)
-    assert "2 groups of visitors found: slates serve all of them" in found["said"]
+    assert "2 groups of visitors found: slates are chosen for all of them" in found["said"]
     assert abs(found["claimed"] - found["realised"]) < 0.08
     assert found["items"] == ["value"]
     assert alone["learn"] is False
