@@ -188,11 +188,11 @@ export interface DecisionsReply {
   decisions: (DecisionReply | ErrorReply)[];
 }
 
-/** The mean reward of the policy's newest decisions, beside what the estimates said of the same slates. */
+/** The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates. */
 export interface EarnedReply {
   /** The mean reward of the newest quarter of finished decisions. */
   realised: number;
-  /** What the estimates said of their slates when they finished; null where that is not known. */
+  /** What the estimates predicted for their slates when they finished; null where that is not known. */
   estimated: number | null;
   /** Realised minus estimated. */
   difference: number | null;
@@ -376,7 +376,7 @@ export interface ItemsReply {
   versions: ItemsVersion[];
   /** The mean reward of the newest finished decisions: the share of visitors who liked something, if outcomes are 0 or 1. */
   realised: number | null;
-  /** What the estimates said of the same slates, for all visitors together. */
+  /** What the estimates predicted for the same slates, for all visitors together. */
   claimed: number | null;
 }
 

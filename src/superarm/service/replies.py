@@ -246,7 +246,7 @@ class ItemsReply(Struct, frozen=True):
         The mean reward of the newest finished decisions: the share of visitors who liked something, if outcomes are 0
         or 1.
     claimed
-        What the estimates said of the same slates, for all visitors together.
+        What the estimates predicted for the same slates, for all visitors together.
     """
 
     learn: bool
@@ -309,14 +309,14 @@ class GroupReply(Struct, frozen=True):
 
 
 class EarnedReply(Struct, frozen=True):
-    """The mean reward of the policy's newest decisions, beside what the estimates said of the same slates.
+    """The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates.
 
     Parameters
     ----------
     realised
         The mean reward of the newest quarter of finished decisions.
     estimated
-        What the estimates said of their slates when they finished; null where that is not known.
+        What the estimates predicted for their slates when they finished; null where that is not known.
     difference
         Realised minus estimated.
     low

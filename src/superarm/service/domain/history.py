@@ -42,8 +42,8 @@ class Claims(NamedTuple):
 class Stretch(Struct, array_like=True):
     """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline.
 
-    ``gap`` is what the policy's decisions earned minus what the estimates said of their slates when they finished. A
-    decision was made at ``at`` at the latest.
+    ``gap`` is what the policy's decisions earned minus what the estimates predicted for their slates when they
+    finished. A decision was made at ``at`` at the latest.
     """
 
     policy: RunningMoments = field(default_factory=RunningMoments)
