@@ -196,7 +196,7 @@ def test_replay_erasure_and_restart_are_exact_across_versions(tmp_path, two_clas
     kept = [read.entry for read in store.tail({}) if read.entry.kind != "decision" or read.entry.stream not in ids]
     without = counters(fold(kept, None))
     assert (without["classes"], without["answers"]) == (live["classes"], live["answers"])
-    assert not any(one.id in ids for one in live["answers"])
+    assert not any(one[0] in ids for one in live["answers"])
     again = list(replay(store))
     assert len(again) == 150
     assert all(one.same for one in again)
@@ -217,8 +217,8 @@ def test_what_a_compaction_removes_counts_on_without_its_unit(tmp_path, two_clas
     ledger = restore_ledger(store)[0]
     after = counters(ledger)
     assert after["classes"] == before["classes"]
-    assert [one.id for one in after["answers"]] == [one.id for one in before["answers"]]
-    units = [sum(bool(one.unit) for one in part["answers"]) for part in (before, after)]
+    assert [one[0] for one in after["answers"]] == [one[0] for one in before["answers"]]
+    units = [sum(one[4] is not None for one in part["answers"]) for part in (before, after)]
     assert units[0] > units[1] == sum(record.asked.unit != "" for record in ledger.pending.values() if record.active)
     store.close()
 

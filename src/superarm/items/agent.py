@@ -168,10 +168,7 @@ class ItemAgent:
                 [one.id, one.t, one.action.tolist(), unit, None if x is None else x.tolist()]
                 for one, unit, x in self._pending.values()
             ],
-            "told": [
-                [name, *(None if part is None else part.tolist() if hasattr(part, "tolist") else part for part in one)]
-                for name, one in counts.told.items()
-            ],
+            "told": counts.to_plain(),
         }
 
     @classmethod
@@ -184,9 +181,7 @@ class ItemAgent:
         early = "keys" in state  # of a commit before features: shares stand in their place
         made.personal, (made.version, due, made.t, since) = personal, [*state["counts"], 0][:4]
         made._choosing = np.array([state["keys"][0] if early else state["key"]], np.uint64)
-        for name, t, arms, answers, unit, x in state["told"]:
-            known = None if early else _array(x)
-            counts.put(name, Answered(t, np.array(arms), np.array(answers, float), unit, known))
+        counts.restore([[*one[:5], None] for one in state["told"]] if early else state["told"])
         shares, p, level, rates, effects, scale = map(_array, [*state["items"], None, None][:6])
         rows = to_rows(list(counts.told.values()), len(names))
         counts.adopt(Items(shares, p, level, rates, STRENGTH, state["z"], rows, tuple(names), effects, scale), since)

@@ -15,6 +15,7 @@ from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, round_to_grid
 from superarm.indices import KLMoss
 from superarm.items.latent import STRENGTH, Items, Rows, learn_rows, prior_tally
+from superarm.items.need import MOST_ROUNDS, Need, compare_answers
 from superarm.policies import IndexPolicy, Policy
 
 FIRST, GROWTH = 200, 1.5
@@ -100,14 +101,27 @@ class ItemCounts:
         if pending is not None:
             self.learner.pending[:, : pending.shape[1]] = pending
 
-    def restore(self, told: dict[str, Answered]) -> None:
-        """Count these answers and no others."""
-        self.told = told
-        self._units.clear()
-        for name, one in told.items():
-            if one.unit is not None:
-                self._units[one.unit].add(name)
+    def to_plain(self) -> list[list[Any]]:
+        """All answers as plain values, by the names of their decisions."""
+        return [[name, *map(_to_plain, one)] for name, one in sorted(self.told.items())]
+
+    def restore(self, plain: list[list[Any]]) -> None:
+        """Count the answers of ``to_plain``, and no others."""
+        self.told, self._units = {}, defaultdict(set)
+        for name, t, arms, answers, unit, features in plain:
+            known = None if features is None else np.array(features, float)
+            self.told[name] = Answered(t, np.array(arms, np.int64), np.array(answers, float), unit, known)
+            self.name_unit(name, unit)
         self.adopt(self.items)
+
+    def need(self) -> Need:
+        """Whether visitors fall into groups, by the newest answers."""
+        newest = sorted(self.told.values(), key=lambda one: one.t)[-MOST_ROUNDS:]
+        width = max((len(one.arms) for one in newest), default=1)
+        slates, answers = np.full((len(newest), width), -1), np.zeros((len(newest), width))
+        for n, one in enumerate(newest):
+            slates[n, : len(one.arms)], answers[n, : len(one.arms)] = one.arms, one.answers
+        return compare_answers(slates, answers, len(self.items.p))
 
     def put(self, name: str, told: Answered) -> None:
         """Count the answers of a decision, in place of what was known of it before."""
@@ -185,6 +199,10 @@ def learn_answers(told: list[Answered], arms: Sequence[str], seed: int) -> Items
         first = np.unique(_units_of(newest), return_index=True)[1]
         features = np.array([newest[n].features for n in first])
     return learn_rows(to_rows(newest, len(arms)), seed=seed, arms=arms, features=features)
+
+
+def _to_plain(part: Any) -> Any:
+    return part.tolist() if isinstance(part, np.ndarray) else part
 
 
 def to_rows(told: list[Answered], n_arms: int, one: bool = False) -> Rows:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from superarm.agent.learner import Learner
 from superarm.core.arrays import Ints
@@ -24,22 +23,9 @@ from superarm.core.problem import Problem
 from superarm.core.tally import round_to_grid
 from superarm.items.counts import Answered, ItemCounts, recommended, to_rows
 from superarm.items.latent import STRENGTH, Items, learn_rows
-from superarm.items.need import Need, compare_answers
+from superarm.items.need import Need
 from superarm.service.domain.decision import Row
 from superarm.service.domain.events import UNSEEN, Asked, Learnt, Warmed
-
-NEWEST = 20_000
-"""So many decisions are looked at to say whether items are needed."""
-
-
-class StoredAnswer(Struct, frozen=True, array_like=True):
-    """What a snapshot keeps of a decision: its id, its round, its arms, their outcomes, and its unit."""
-
-    id: str
-    t: int
-    arms: list[int]
-    outcomes: list[float]
-    unit: str = ""
 
 
 class LearntItems:
@@ -111,20 +97,4 @@ class LearntItems:
 
     def need(self) -> Need:
         """Whether visitors fall into groups, by the newest decisions."""
-        newest = sorted(self.counts.told.values(), key=lambda one: one.t)[-NEWEST:]
-        width = max((len(one.arms) for one in newest), default=1)
-        slates, outcomes = np.full((len(newest), width), -1), np.zeros((len(newest), width))
-        for n, one in enumerate(newest):
-            slates[n, : len(one.arms)], outcomes[n, : len(one.arms)] = one.arms, one.answers
-        found = compare_answers(slates, outcomes, len(self.counts.items.p))
-        return replace(found, items=self.counts.items if self.versions else None)
-
-    def to_stored(self) -> list[StoredAnswer]:
-        """The decisions that count, as a snapshot keeps them."""
-        told = sorted(self.counts.told.items())
-        return [StoredAnswer(id, one.t, one.arms.tolist(), one.answers.tolist(), one.unit or "") for id, one in told]
-
-    def restore(self, stored: list[StoredAnswer]) -> None:
-        """Take over the decisions of a snapshot, under the version that is in force."""
-        told = {one.id: Answered(one.t, np.array(one.arms), np.array(one.outcomes), one.unit or None) for one in stored}
-        self.counts.restore(told)
+        return replace(self.counts.need(), items=self.counts.items if self.versions else None)

@@ -13,7 +13,6 @@ from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
-from superarm.service.domain.learnt import StoredAnswer
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState, fitted_part
 from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
@@ -47,7 +46,7 @@ class Counters(Struct, frozen=True, array_like=True):
     contexts: dict[str, Any] | None = None
     kept: list[bytes] = []
     fitted: dict[str, Any] | None = None
-    answers: list[StoredAnswer] = []
+    answers: list[list[Any]] = []
     classes: list[bytes] = []
 
 
@@ -108,7 +107,7 @@ def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
         None if state.contexts is None else states.contexts_to_plain(learner),
         [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
         fitted_part(held),
-        [] if state.learnt is None else state.learnt.to_stored(),
+        [] if state.learnt is None else state.learnt.counts.to_plain(),
         [] if state.learnt is None else _tally_to_bytes(state.learnt.learner.tally),
     )
 
@@ -236,7 +235,7 @@ def _restore_counters(state: ProblemState, part: Counters, history: History) -> 
     learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
     state.history = history
     if state.learnt is not None and part.classes:
-        state.learnt.restore(part.answers)
+        state.learnt.counts.restore(part.answers)
         own = state.learnt.learner
         own.restore(_tally_from_bytes(part.classes, own.tally), 0)
 
