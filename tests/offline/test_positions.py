@@ -69,3 +69,15 @@ def test_an_agent_that_corrects_is_not_led_by_the_first_slot():
             agent.tell(decision, told[[order.index(j) for j in decision.action]][:, None])
     assert np.argsort(plain.tally.mean[0, 0]).tolist() == [3, 2, 1, 0]
     assert np.argsort(right.tally.mean[0, 0]).tolist() == [0, 1, 2, 3]
+
+
+def test_equals_are_shown_in_random_order_and_others_best_first():
+    rng, worth = np.random.default_rng(1), [0.05, 0.2, 0.19, 0.1, 0.185, 0.091]
+    orders = np.array([Positions.shuffle(worth, rng) for _ in range(3000)])
+    assert (np.sort(orders[:, :3], 1) == [1, 2, 4]).all()  # within a tenth of 0.2
+    assert (np.sort(orders[:, 3:5], 1) == [3, 5]).all()
+    assert (orders[:, 5] == 0).all()
+    for arm in (1, 2, 4):  # four standard errors are 0.034
+        assert (orders[:, :3] == arm).mean(0) == pytest.approx(np.full(3, 1 / 3), abs=0.035)
+    assert Positions.shuffle(worth, rng, within=0.0).tolist() == [1, 2, 4, 3, 5, 0]
+    assert Positions.shuffle([], rng).tolist() == []

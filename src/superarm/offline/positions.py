@@ -59,6 +59,21 @@ class Positions:
         outcome[inside] = self.correct(outcome[inside], log.rows.slot[inside])
         return replace(log, rows=log.rows._replace(outcome=outcome))
 
+    @staticmethod
+    def shuffle(worth: Any, rng: np.random.Generator, within: float = 0.1) -> Ints:
+        """The order in which to show arms of ``worth`` (n,): best first, and equals in random order.
+
+        Arms are equal if they are worth less than the best of them by at most the share ``within``. So a slot does not
+        keep the arm that it made popular, and ``learn`` can tell the slots apart.
+        """
+        given = floats(worth, "worth", low=0.0, high=1e300).ravel()
+        order = np.argsort(-given, kind="stable")
+        group, best = np.zeros(len(given)), np.inf
+        for place, value in enumerate(given[order]):
+            best = value if best == np.inf or value < (1.0 - within) * best else best
+            group[place] = -best
+        return order[np.lexsort((rng.random(len(given)), group))]
+
     @classmethod
     def learn(cls, log: "Log") -> "Positions":
         """The model that fits a log best: arms that were shown in several slots tell the slots apart.
