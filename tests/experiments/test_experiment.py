@@ -4,6 +4,7 @@ import pytest
 import superarm as sa
 from superarm.core.errors import InvalidSpec
 from superarm.experiments import Experiment, from_toml, load
+from superarm.experiments.spec.build import resolve_component
 
 GOOD = """
 name = "x"
@@ -152,3 +153,15 @@ def test_a_seed_that_is_drawn_is_written_down_and_sizes_may_be_floats():
     assert all(from_toml(one.to_toml()).seed == one.seed for one in drawn)
     assert drawn[0].horizon == 10_000
     assert isinstance(drawn[0].horizon, int)
+
+
+def test_the_rules_of_a_page_can_be_written_in_a_file():
+    brands = {"name": "PartitionMatroid", "groups": list("aabbcc"), "limits": {"a": 2, "b": 2, "c": 1}}
+    own = {**brands, "k": 3, "minimums": {"c": 1}}
+    page = {"name": "Intersection", "rules": [brands, {"name": "Subsets", "k": 2}]}
+    partition = sa.actions.PartitionMatroid(list("aabbcc"), brands["limits"])
+    assert resolve_component("actions", page, ()) == sa.actions.Intersection([partition, sa.Subsets(2)])
+    expected = sa.actions.PartitionMatroid(list("aabbcc"), brands["limits"], k=3, minimums={"c": 1})
+    assert resolve_component("actions", own, ()) == expected
+    pinned = {"name": "Pinned", "actions": page["rules"][1], "arms": [1]}
+    assert resolve_component("actions", pinned, ()) == sa.actions.Pinned(sa.Subsets(2), [1])

@@ -186,6 +186,8 @@ def call(function: Callable[..., Any], table: Mapping[str, Any], path: KeyPath, 
 def _check_argument(key: str, value: Any, annotation: Any, path: KeyPath) -> Any:
     if key in _FAMILIES and isinstance(value, str | Mapping):
         return resolve_component(key, value, path)
+    if key == "rules" and isinstance(value, list):
+        return [resolve_component("actions", one, path) if isinstance(one, Mapping) else one for one in value]
     wanted = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}.get(annotation)
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and annotation is not bool)):
         raise InvalidSpec(
