@@ -3,7 +3,10 @@
 import csv
 import itertools
 import json
+import re
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,3 +207,18 @@ def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkey
     wrong = CliRunner().invoke(main, ["run", "earnings", "--shop", "nowhere"])
     assert wrong.exit_code == 2
     assert "there is no shop 'nowhere'" in wrong.output
+
+
+@pytest.mark.slow("eight shops with 2,500 visitors")
+def test_the_shop_of_the_guide_earns_more_than_its_list():
+    """The page, followed to the letter, with other visitors than its own."""
+    page = Path(__file__).parents[1] / "docs" / "guides" / "shop.md"
+    start, _, visitors = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)[:3]
+    ratios = []
+    for seed in range(1, 9):
+        names: dict[str, Any] = {}
+        exec(start, names)
+        exec(visitors.replace("default_rng(1)", f"default_rng({seed})").replace("assert", "won ="), names)
+        ratios.append(names["earned"] / names["of_list"])
+    assert np.mean(ratios) > 1.05
+    assert min(ratios) > 0.98

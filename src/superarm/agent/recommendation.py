@@ -76,10 +76,10 @@ SITUATIONS = (
         lambda problem, whole: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
-        "regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at once, "
-        "take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often than "
-        "not, kl_moss (docs/background/choosing-a-policy.md).",
+        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). It "
+        "has no regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at "
+        "once, take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often "
+        "than not, kl_moss (docs/background/choosing-a-policy.md).",
     ),
 )
 """The table, in the order in which it is read."""
@@ -89,7 +89,7 @@ def recommend(problem: Problem, whole: bool = False) -> Advice:
     """The policy that earned most on problems of this kind, and why it is recommended.
 
     ``Agent(problem)`` takes it. The evidence is the contest ``superarm run earnings``, described on the page
-    ``docs/earnings.md``.
+    ``docs/background/earnings.md``.
 
     Parameters
     ----------
