@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -97,16 +98,38 @@ def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkey
     assert abs(claim - real) < 0.06 < top_claim - top
 
 
-@pytest.mark.parametrize("way", ["Tastes", "TopSellers", "VowpalWabbit"])
+@pytest.mark.parametrize("way", ["Tastes", "TopSellers"])
 def test_every_agent_of_the_shelf_fills_it_and_learns(monkeypatch, way):
     """A film that everybody likes and 99 that nobody likes: it is found."""
-    if way == "VowpalWabbit":
-        pytest.importorskip("vowpalwabbit")
     monkeypatch.setattr(shelf, "VISITS", 400)
     liked = np.zeros((50, 20))
     liked[:, 3] = 1.0
     got = shelf.online(dataclasses.replace(shelf.simulated(), liked=liked), 0, getattr(shelf, way))
     assert got[-100:].mean() > 0.85 > got[:4].mean()
+
+
+def test_vowpal_wabbit_is_told_films_costs_and_chances(monkeypatch):
+    """A stand-in for its package, which is not installed here, gets the lines of its format for CCB."""
+    got = []
+
+    class Workspace:
+        def __init__(self, options):
+            assert options.startswith("--ccb_explore_adf")
+
+        def predict(self, lines):
+            got.append(lines.split("\n"))
+            return [[(film, 0.25), (6, 0.125)] for film in range(shelf.K)]
+
+        def learn(self, lines):
+            got.append(lines.split("\n"))
+
+    monkeypatch.setitem(sys.modules, "vowpalwabbit", types.SimpleNamespace(Workspace=Workspace))
+    agent = shelf.VowpalWabbit(7, 0)
+    assert agent.ask().tolist() == [0, 1, 2, 3, 4]
+    agent.tell(np.array([0.0, 1.0, 0.0, 0.0, 1.0]))
+    head = ["ccb shared |", *(f"ccb action |f {n}" for n in range(7))]
+    costs = [f"ccb slot {n}:{cost}:0.25 |" for n, cost in enumerate(("-0", "-1", "-0", "-0", "-1"))]
+    assert got == [head + ["ccb slot |"] * 5, head + costs]
 
 
 def test_mmr_prefers_other_genres():
