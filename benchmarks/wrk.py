@@ -49,21 +49,26 @@ local at, step, slot = ffi.new("moment"), 1000 / tonumber(os.getenv("RATE")), ni
 function delay()
   ffi.C.clock_gettime(1, at)
   local now = tonumber(at.s) * 1000 + tonumber(at.ns) / 1e6
-  slot = math.max((slot or now) + step, now - 100)
+  slot = math.max(math.min((slot or now) + step, now + tonumber(os.getenv("CONNECTIONS")) * step), now - 100)
   return math.max(0, slot - now)
 end
 """
-"""Gives every request the next moment of an even schedule; after a delay, at most 100 ms of it are caught up with."""
+"""Gives every request the next moment of an even schedule, which all connections share.
+
+wrk has no option for a rate. After a delay, at most 100 ms of the schedule are caught up with. It is never further ahead
+than one request of each connection: wrk asks for a moment, too, when it connects again.
+"""
 
 RATES = {"decisions": 2_000, "feedback": 1_500}
 
 
 class Measured(NamedTuple):
-    """Requests per second, and how long clients wait, in milliseconds: the median and the 99th percentile."""
+    """Requests per second, how long clients wait, in milliseconds (median and 99th percentile), and what went wrong."""
 
     rate: float
     median: float
     tail: float
+    errors: str
 
 
 def call(port: int, method: str, path: str, body: Any = None) -> Any:
@@ -87,7 +92,8 @@ def run_wrk(script: str, url: str, options: argparse.Namespace, **environment: s
     waits = dict(re.findall(r"(50|99)%\s+([\d.]+(?:us|ms|s))", done.stdout))
     if done.returncode or rate is None or len(waits) < 2 or "Non-2xx" in done.stdout:
         raise SystemExit(f"wrk failed: {done.stdout}{done.stderr}")
-    return Measured(float(rate[1]), to_ms(waits["50"]), to_ms(waits["99"]))
+    errors = re.search(r"Socket errors: (.*)", done.stdout)
+    return Measured(float(rate[1]), to_ms(waits["50"]), to_ms(waits["99"]), errors[1] if errors else "")
 
 
 def to_ms(text: str) -> float:
@@ -125,13 +131,15 @@ def measure(port: int, home: Path, options: argparse.Namespace) -> None:
                     write_feedback(port, policy, requests, int(options.seconds * 6_000))
                 script, to = (POST, url) if name == "decisions" else (EACH, f"http://127.0.0.1:{port}/")
                 environment = {"REQUESTS": str(requests), "RATE": str(RATES[name])}
+                environment["CONNECTIONS"] = str(options.connections)
                 found.append(run_wrk(script + pace, to, options, **environment))
-            rates, medians, tails = (", ".join(f"{one:.0f}" for one in part) for part in zip(*found, strict=True))
-            how = f"fixed at {RATES[name]:,}" if pace else "at saturation"
-            print(
-                f"{policy:18} {name:10} {how:15} {rates} per second; 50 % within {medians} ms, 99 % within {tails} ms",
-                flush=True,
-            )
+            rates, medians, tails = (", ".join(f"{one[n]:.0f}" for one in found) for n in range(3))
+            done = f"{rates} per second" + (f" of {RATES[name]:,}" if pace else "")
+            behind = pace and min(one.rate for one in found) < 0.95 * RATES[name]
+            faults = [*(one.errors for one in found if one.errors), *(["the rate was not reached"] if behind else [])]
+            how = "at a fixed rate" if pace else "at saturation"
+            said = f"{done}; 50 % within {medians} ms, 99 % within {tails} ms"
+            print("; ".join([f"{policy:18} {name:10} {how:16} {said}", *faults]), flush=True)
 
 
 def main() -> None:
