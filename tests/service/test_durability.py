@@ -60,6 +60,7 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
     with Server(sqlite_file) as server:
         put(server)
         assert ask(server, "before").status_code == 201
+        assert httpx.get(f"{server.url}/").status_code == 200  # what the page compiles is on the disk before it is full
         pid = server.process.pid
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
         for n in range(3):
