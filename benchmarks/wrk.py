@@ -55,8 +55,8 @@ end
 """
 """Gives every request the next moment of an even schedule, which all connections share.
 
-wrk has no option for a rate. After a delay, at most 100 ms of the schedule are caught up with. It is never further ahead
-than one request of each connection: wrk asks for a moment, too, when it connects again.
+wrk has no option for a rate. After a delay, at most 100 ms of the schedule are caught up with. It is never further
+ahead than one request of each connection: wrk asks for a moment, too, when it connects again.
 """
 
 RATES = {"decisions": 2_000, "feedback": 1_500}

@@ -49,7 +49,7 @@ def _choose_again(state: ProblemState, key: Key, before: list[Asked], asked: Ask
     state.claimed = asked.t - 1
     request = to_request(asked.allowed, state.problem.n_arms)._replace(unit=asked.unit)
     if state.contexts is not None:
-        state.contexts.claim(asked.context.segment, asked.context.t - 1)
+        state.learner.contexts.clock[asked.context.segment] = asked.context.t - 1
         request = request._replace(context=state.contexts.restore(asked).encoded)
     slate = choose_slate(state, asked.id, request, draws)
     shown = asked.action if asked.policy_action is None else asked.policy_action

@@ -197,7 +197,7 @@ def compact_as_before(store: Postgres) -> int:
     """Compact the log of a worker, as earlier versions did: how many decisions were removed."""
     store.logs_of = lambda lines: ["w0"] * len(lines)
     ledger, position, _ = restore_ledger(store)
-    old = choose_old(store, ledger, position, 2**62)
+    old = choose_old(store, ledger, 2**62)
     remove(store, ledger, position, old)
     store.close()
     return len(old)

@@ -8,8 +8,6 @@ import itertools
 import math
 import random
 import secrets
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,16 +84,9 @@ class Transport:
             return answer
 
     def _connect(self) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        connection: http.client.HTTPConnection
-        if self._parts.scheme == "https":
-            context = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
-        connection.connect()
-        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        secure = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        return kind(str(self._parts.hostname), self._parts.port, timeout=self._timeout)
 
     def close(self) -> None:
         """Close the connections that are idle."""

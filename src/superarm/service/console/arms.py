@@ -58,7 +58,9 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
         return Band(*[np.zeros(0)] * 3), np.zeros(0)
     entries = intervals.time_uniform(tally, state.problem.support, arms)
     if item is None:
-        return intervals.value_each_arm(state.problem, entries), tally.pulls[0, arms]
+        alone = np.ones(len(arms), np.int64)
+        worths = (intervals.gains_each(state.problem, part, alone)[0] for part in entries)
+        return Band(*worths), tally.pulls[0, arms]
     seen = np.nan_to_num(intervals.known_means(tally, state.problem.support, arms).seen[:, item])
     return Band(*(part[:, item] for part in entries)), seen
 

@@ -97,10 +97,6 @@ class DecisionContexts:
             self._names = self._context.segment_names
         return None if number is None else self._names[number]
 
-    def claim(self, segment: int, t: int) -> None:
-        """Decision ``t`` of a segment is the last one that was made."""
-        self._contexts.clock[segment] = t
-
     def apply(self, event: Any) -> None:
         """Standardise by another frame from now on, or take on a refit."""
         learner = self._learner

@@ -31,7 +31,6 @@ def feedback(
     learn = not record.closed or settings.late == "learn"
     known_rows = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     widths = widths_of(record, others)
-    _check_arms(units, widths)
     # Of an arm without items, that it was played is all there is to tell.
     empty = any(widths[arm] == 0 and known_rows.get(arm) is None for arm, _, _ in units)
     fresh, given, is_late = empty or bool(rows), dict[tuple[int, int], float](), False
@@ -51,13 +50,6 @@ def feedback(
             raise contradiction(record, arm, item)
         fresh = True
     return Told(now, units, amend, is_late, learn or not is_late, others, rows) if fresh else None
-
-
-def _check_arms(units: list[Unit], widths: dict[int, int]) -> None:
-    """Refuse feedback on arms that cannot be reported."""
-    for arm, _, _ in units:
-        if arm not in widths:
-            raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
 
 
 def contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:

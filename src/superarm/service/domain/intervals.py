@@ -110,13 +110,3 @@ def mean_alone(problem: Problem, tally: Tally, arms: Ints) -> Floats:
     """What each of some arms is worth on its own, at the estimates."""
     reward = problem.reward
     return np.asarray(reward.gains(problem, reward.empty_states(problem, 1), tally.mean)[0][arms])
-
-
-def value_alone(problem: Problem, q: Floats) -> Floats:
-    """The value of each row of parameters as a slate of one arm."""
-    return gains_each(problem, q, np.ones(len(q), np.int64))[0]
-
-
-def value_each_arm(problem: Problem, band: Band) -> Band:
-    """The value of each arm on its own, at the lower ends, the estimates and the upper ends of its parameters."""
-    return Band(*(value_alone(problem, part) for part in band))

@@ -176,6 +176,15 @@ class ProblemState:
         """The items that count: the reward is known if each of them was seen."""
         return frozenset(np.flatnonzero(self.problem.weights > 0.0).tolist())
 
+    @property
+    def work_size(self) -> int:
+        """How many numbers a choice looks at, about."""
+        problem = self.problem
+        size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * self.settings.propensity_draws)
+        if self.contexts is not None and (d := problem.context.dimension(problem.n_items)):
+            size = max(size, self.tally.moments.precision.size, problem.k * problem.n_items * d * d // 50)
+        return int(size)
+
     def flush(self) -> None:
         """Bring the history up to date: compute the rewards of decisions that have finished."""
         self.history.flush(self.problem, self._estimates)

@@ -17,6 +17,7 @@ or all of the control, and a larger share keeps those that it had.
 """
 
 import hashlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.streams import uniform
 from superarm.offline.inclusion import explored_inclusion
 from superarm.policies import Uniform
-from superarm.service.domain.events import Restriction
+from superarm.service.domain.events import Asked, Guarded, Restriction
 from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
@@ -111,7 +112,14 @@ def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None
     table = None
     if allowed.slots is not None:
         names = names or [str(n) for n in range(len(allowed.slots))]
-        table = slot_table(names, [list(arms) for arms in allowed.slots], n_arms, MAX_ENTRIES)
+        if len(names) * n_arms > MAX_ENTRIES:
+            wrong = f"{len(names)} slots with exclusions for {n_arms} arms"
+            raise invalid("slots", wrong, f"at most {MAX_ENTRIES} pairs")
+        table = np.ones((len(names), n_arms), bool)
+        for name, row, arms in zip(names, table, allowed.slots, strict=True):
+            row[list(arms)] = False
+            if not row.any():
+                raise invalid("slots.excluded", f"slot {name!r} excludes every arm", "exclude fewer")
     eligible = None if allowed.eligible is None else list(allowed.eligible)
     return SlateRequest(eligible, list(allowed.excluded), list(allowed.pinned), allowed.k, table)
 
@@ -277,20 +285,6 @@ def assign_slots(names: list[str], slots: Bools | None, action: tuple[int, ...])
     return tuple(names[n] for n in Slots(slots).assignment(action))
 
 
-def slot_table(names: list[str], excluded: list[list[int]], n_arms: int, limit: int) -> Bools | None:
-    """Which arms each slot may hold, (n_slots, n_arms); None if no slot excludes any."""
-    if not any(excluded):
-        return None
-    if len(names) * n_arms > limit:
-        raise invalid("slots", f"{len(names)} slots with exclusions for {n_arms} arms", f"at most {limit} pairs")
-    table = np.ones((len(names), n_arms), bool)
-    for row, arms in zip(table, excluded, strict=True):
-        row[arms] = False
-    for slot in np.flatnonzero(~table.any(axis=1)):
-        raise invalid("slots.excluded", f"slot {names[slot]!r} excludes every arm", "exclude fewer")
-    return table
-
-
 class Group(NamedTuple):
     """Where a decision belongs, and the slate that it shows; None for the policy's."""
 
@@ -317,6 +311,24 @@ def guard_of(learner: ProblemState) -> Guard | None:
         return None
     learner.flush()
     return check_guard(learner.history.lift, settings.guardrail, RESUMED_DECISIONS if learner.guarded else 1)
+
+
+def plan_guard(learner: ProblemState, now: int) -> Guarded | None:
+    """The event that the guardrail changed over, if it has."""
+    guard = guard_of(learner)
+    if guard is None or guard.holds != learner.guarded:
+        return None
+    return Guarded(now, not guard.holds, learner.t, guard.earned, guard.needed)
+
+
+def plans_due(learner: ProblemState, asked: list[Asked]) -> Iterator[Callable[[int], Any]]:
+    """What makes the events that new decisions make due: another frame of features, a refit, a guardrail's change."""
+    if learner.contexts is not None:
+        yield learner.contexts.plan_frame
+    if learner.refits:
+        yield lambda now: learner.plan_refit(now, asked)
+    if any(one.group and one.fallback != learner.guarded for one in asked):
+        yield lambda now: plan_guard(learner, now)
 
 
 def assign_group(

@@ -1,18 +1,18 @@
 """Metrics for Prometheus: requests, commits, and the state of the problems, of all tenants."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.lift import join_moments
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.writer import BUCKETS
 
 
-class Metrics:
+class Metrics(Collector):
     """Counts requests by tenant, and reads the state from the coordinator."""
 
     def __init__(self, coordinator: Coordinator) -> None:
@@ -23,25 +23,20 @@ class Metrics:
         self._seconds = Histogram(
             "superarm_request_seconds", "Time to answer", labels, buckets=BUCKETS, registry=self._registry
         )
-        self._children: dict[tuple[str, int, int], tuple[Any, Any]] = {}
 
     def observe(self, tenant: str, operation: Any, status: int, seconds: float) -> None:
         """Count one request; the tenant is "" if the request had no valid key."""
-        key = (tenant, id(operation), status)
-        if key not in self._children:
-            labels = tenant, operation.method, operation.path
-            self._children[key] = self._requests.labels(*labels, str(status)), self._seconds.labels(*labels)
-        requests, times = self._children[key]
-        requests.inc()
-        times.observe(seconds)
+        labels = tenant, operation.method, operation.path
+        self._requests.labels(*labels, str(status)).inc()
+        self._seconds.labels(*labels).observe(seconds)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""
         registry = CollectorRegistry()
-        registry.register(_Collector(self._collect))
+        registry.register(self)
         return generate_latest(registry)
 
-    def _collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Metric]:
         """The requests, the worker's name and, once it has started, its log, its queue, its memory and its problems."""
         coordinator = self._coordinator
         yield from self._registry.collect()
@@ -60,14 +55,7 @@ class Metrics:
             ("superarm_remembered_decisions", "Closed decisions in memory", len(ledger.closed)),
         ):
             yield GaugeMetricFamily(name, words, value)
-        yield from problem_metrics(ledger, coordinator.is_locked)
-
-
-class _Collector:
-    """A collector for Prometheus."""
-
-    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
-        self.collect = collect
+        yield from problem_metrics(coordinator)
 
 
 MAX_LABELLED_PROBLEMS = 200
@@ -76,11 +64,12 @@ MAX_LABELLED_PROBLEMS = 200
 _LABELS = ["tenant", "problem"]
 
 
-def problem_metrics(ledger: Ledger, in_use: Callable[[Key], bool]) -> Iterator[Metric]:
+def problem_metrics(coordinator: Coordinator) -> Iterator[Metric]:
     """Decisions, pending ones, feedback, mean reward of each problem, and its comparison with the control share.
 
-    The rewards that a problem has not computed yet are computed now, unless a thread has the problem ``in_use``.
+    The rewards that a problem has not computed yet are computed now, unless a thread uses the problem.
     """
+    ledger = coordinator.ledger
     yield GaugeMetricFamily("superarm_problems", "Problems", len(ledger.problems))
     if len(ledger.problems) > MAX_LABELLED_PROBLEMS:
         return
@@ -97,7 +86,7 @@ def problem_metrics(ledger: Ledger, in_use: Callable[[Key], bool]) -> Iterator[M
     fallback = gauge("guardrail_fallback", "1 while the guardrail shows the control slate")
     for key, state in ledger.problems.items():
         history, sums = state.history, state.history.lift
-        if not in_use(key):
+        if not coordinator.locks[key].locked():
             state.flush()
         decisions.add_metric(key, state.decisions)
         pending.add_metric(key, ledger.n_pending.get(key, 0))

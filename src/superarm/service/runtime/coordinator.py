@@ -10,19 +10,18 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
 from superarm.service.domain.decision import DecisionRecord, advance_record
-from superarm.service.domain.events import Asked, Created, Guarded, encode
+from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, rehearse
-from superarm.service.domain.slate import guard_of
+from superarm.service.domain.slate import plans_due
 from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
-from superarm.service.runtime.writer import Writer
+from superarm.service.runtime.writer import Writer, resolve
 from superarm.service.storage import base
 from superarm.service.storage.base import LogLine, Store, StoreUnavailable
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
@@ -97,7 +96,7 @@ class Coordinator:
         self.condition = Condition()
         self.deadlines = Deadlines()
         self.on_failed: Callable[[], None] = lambda: None
-        self._locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)  # each keeps everybody from a problem
         self._creating = asyncio.Lock()
         self._queues: dict[Key, deque[Work]] = {}
         self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
@@ -176,21 +175,13 @@ class Coordinator:
 
     # --- problems and decisions ---
 
-    def lock(self, problem: Key) -> asyncio.Lock:
-        """What keeps everybody else from a problem."""
-        return self._locks[problem]
-
-    def is_locked(self, problem: Key) -> bool:
-        """Whether somebody works on a problem."""
-        return problem in self._locks and self._locks[problem].locked()
-
     @contextlib.asynccontextmanager
     async def lock_all(self) -> AsyncIterator[None]:
         """Keep everybody else from all problems, when all events that were planned are in the state."""
         async with contextlib.AsyncExitStack() as held:
             await held.enter_async_context(self._creating)
             for problem in sorted(self.ledger.problems):
-                await held.enter_async_context(self._locks[problem])
+                await held.enter_async_context(self.locks[problem])
             for problem in list(self._uncertain):
                 await self._resolve_uncertain(problem)
             yield
@@ -208,9 +199,9 @@ class Coordinator:
     async def read(self, tenant: str, name: str, read: Callable[[ProblemState], Result], size: int = 0) -> Result:
         """What ``read`` makes of a problem, while nobody else uses it; in a thread if it is large."""
         await self.find(tenant, name)
-        async with self._locks[tenant, name]:
+        async with self.locks[tenant, name]:
             state = await self.find(tenant, name)
-            if max(size, work_size(state)) >= THREAD_SIZE:
+            if max(size, state.work_size) >= THREAD_SIZE:
                 return await asyncio.to_thread(read, state)
             return read(state)
 
@@ -252,7 +243,9 @@ class Coordinator:
         if record is None or not self.ledger.serves(key[0], record):
             record, size = await self.record(key), THREAD_SIZE  # planning reads it from the log again
             await self.problem_of(key[0], record)
-        done = await self.submit((key[0], record.asked.problem), key[1], plan, max(size, _size_of(record)))
+        done = await self.submit(
+            (key[0], record.asked.problem), key[1], plan, max(size, len(record.action) * record.asked.n_items)
+        )
         return done.event is not None, done.record or record, done.event
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:
@@ -290,18 +283,14 @@ class Coordinator:
     async def _serve(self, problem: Key, queue: deque[Work]) -> None:
         """Do what is queued for a problem, a batch at a time, until there is no more."""
         while queue:
-            async with self._locks[problem]:
+            async with self.locks[problem]:
                 batch = _take_batch(queue)
                 try:
                     await self._write_batch(problem, batch)
-                except RequestError as error:
-                    _fail(batch, error)
-                except StoreUnavailable as error:
-                    self.note_writing(str(error))
-                    _fail(batch, overloaded(self.condition.public_reason, 2))
                 except Exception as error:
-                    self._enter_failed(problem, error)
-                    _fail(batch, overloaded(self.condition.public_reason))
+                    refused = self._refuse(problem, error)
+                    for work in batch:
+                        resolve(work.done, refused)
         del self._queues[problem]
 
     async def _write_batch(self, problem: Key, batch: list[Work]) -> None:
@@ -309,10 +298,10 @@ class Coordinator:
         state = self.ledger.problems.get(problem)
         size = sum(work.size for work in batch)
         if state is not None:
-            size += work_size(state) * (1 + sum(work.new for work in batch) // 8)
+            size += state.work_size * (1 + sum(work.new for work in batch) // 8)
         planned, answers = await self._do(size, self._plan, problem, batch)
         for work, answer in answers:
-            _reply(work, answer)
+            resolve(work.done, answer)
         if not planned:
             return
         try:
@@ -364,15 +353,10 @@ class Coordinator:
             return Written(None, record)
         if isinstance(event, Asked) and state is not None:
             state.plan(event)
-        kind, stream = ("decision", work.stream) if work.stream else ("problem", problem[1])
-        entry = LogEntry(problem[0], kind, stream, self._next_step(problem, record, kind), event)
+        kind, stream, last = ("decision", work.stream, record) if work.stream else ("problem", problem[1], state)
+        step = 1 + (last.step if last is not None else -1 if work.stream else self.ledger.deleted.get(problem, -1))
+        entry = LogEntry(problem[0], kind, stream, step, event)
         return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]), record)
-
-    def _next_step(self, problem: Key, record: DecisionRecord | None, kind: str) -> int:
-        if kind == "decision":
-            return 0 if record is None else record.step + 1
-        state = self.ledger.problems.get(problem)
-        return 1 + (self.ledger.deleted.get(problem, -1) if state is None else state.step)
 
     def _apply_all(self, planned: list[Planned], numbers: list[int]) -> list[Planned]:
         """Apply what is in the log now, in its order; what could not be written is left out."""
@@ -405,28 +389,21 @@ class Coordinator:
         self.ledger.remove(problem)
 
     def _answer(self, one: Planned, seq: int) -> None:
+        answer: Written | RequestError = Written()  # another event has its place in the log
         if seq == base.MOVED:
-            _reply(one.work, overloaded("the problem has moved to another worker; try again"))
-        elif seq == 0:
-            _reply(one.work, Written())  # another event has its place in the log
-        else:
+            answer = overloaded("the problem has moved to another worker; try again")
+        elif seq > 0:
             record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
-            _reply(one.work, Written(one.entry.event, record))
+            answer = Written(one.entry.event, record)
+        resolve(one.work.done, answer)
 
     async def _write_due(self, problem: Key, written: list[Planned]) -> None:
         """Write what decisions have made due: another frame of features, a refit, a change of the guardrail."""
-        state = self.ledger.problems.get(problem)
-        plans: list[Callable[[], Any]] = []
-        if state is not None and state.contexts is not None:
-            plans.append(partial(state.contexts.plan_frame, now_ms()))
+        state = self.ledger.problems[problem]
         asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
-        if state is not None and state.refits:
-            plans.append(partial(state.plan_refit, now_ms(), asked))
-        if state is not None and any(one.group and one.fallback != state.guarded for one in asked):
-            plans.append(partial(_plan_guard, state))
-        for plan in plans:
-            event = await asyncio.to_thread(plan)
-            if event is None or state is None:
+        for plan in plans_due(state, asked):
+            event = await asyncio.to_thread(plan, now_ms())
+            if event is None:
                 continue
             entry = LogEntry(problem[0], "problem", problem[1], state.step + 1, event)
             one = Planned(written[0].work, entry, LogLine(*entry[:4], encode(event), problem[1]))
@@ -447,11 +424,17 @@ class Coordinator:
         if problem in self.ledger.problems or isinstance(planned[0].entry.event, Created):
             self._apply_all(planned, numbers)
 
-    def _enter_failed(self, problem: Key, error: Exception) -> None:
-        """Enter the phase ``failed``: an event could not be applied, so the state no longer follows from the log."""
+    def _refuse(self, problem: Key, error: Exception) -> RequestError:
+        """What callers are told. After an event that cannot be applied, the state is not the log's any more."""
+        if isinstance(error, RequestError):
+            return error
+        if isinstance(error, StoreUnavailable):
+            self.note_writing(str(error))
+            return overloaded(self.condition.public_reason, 2)
         log.error("an event of problem %r cannot be applied", problem[1], exc_info=error)
         self.condition.enter("failed", f"an event of problem {problem[1]!r} cannot be applied; restart")
         self.on_failed()
+        return overloaded(self.condition.public_reason)
 
     async def watch(self) -> None:
         """Look every second whether the log can be written."""
@@ -490,49 +473,11 @@ def _rehearse(created: Iterable[Created]) -> None:
         rehearse(one)
 
 
-def work_size(state: ProblemState) -> int:
-    """How many numbers a choice of a problem looks at, about."""
-    problem, contexts = state.problem, state.learner.contexts
-    size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * state.settings.propensity_draws)
-    if contexts is not None and problem.context.dimension(problem.n_items):
-        d = problem.context.dimension(problem.n_items)
-        size = max(size, state.tally.moments.precision.size, problem.k * problem.n_items * d * d // 50)
-    return int(size)
-
-
-def _size_of(record: DecisionRecord) -> int:
-    return len(record.action) * record.asked.n_items
-
-
 def _take_batch(queue: deque[Work]) -> list[Work]:
     """The next requests that can be planned together: one event of a stream, and events of the problem alone."""
-    batch, streams = [queue.popleft()], set[str]()
-    if not batch[0].stream:
-        return batch
-    streams.add(batch[0].stream)
-    while queue and len(batch) < MAX_BATCH and queue[0].stream and queue[0].stream not in streams:
-        streams.add(queue[0].stream)
-        batch.append(queue.popleft())
+    batch, streams = [queue.popleft()], {""}
+    while batch[-1].stream not in streams and queue and len(batch) < MAX_BATCH:
+        streams.add(batch[-1].stream)
+        if queue[0].stream not in streams:
+            batch.append(queue.popleft())
     return batch
-
-
-def _reply(work: Work, result: Written | Exception) -> None:
-    if work.done.done():
-        return
-    if isinstance(result, Exception):
-        work.done.set_exception(result)
-    else:
-        work.done.set_result(result)
-
-
-def _fail(batch: list[Work], error: RequestError) -> None:
-    for work in batch:
-        _reply(work, error)
-
-
-def _plan_guard(state: ProblemState) -> Guarded | None:
-    """The event that the guardrail changed over, if it has."""
-    guard = guard_of(state)
-    if guard is None or guard.holds != state.guarded:
-        return None
-    return Guarded(now_ms(), not guard.holds, state.t, guard.earned, guard.needed)

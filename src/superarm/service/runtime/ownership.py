@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import StoreUnavailable
+from superarm.service.storage.postgres_tables import log_name
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 if TYPE_CHECKING:
@@ -111,14 +112,14 @@ class OwnedProblems:
 
     async def _try_to_acquire(self, problem: Key, creates: bool) -> bool:
         coordinator, shards = self._coordinator, self._shards
-        async with coordinator.lock(problem):
+        async with coordinator.locks[problem]:
             last = await coordinator.writer.run(lambda: shards.acquire(problem))
             if last is None:
                 self._forget(problem)
                 return False
             if last == 0 and not creates:
                 await coordinator.writer.run(lambda: shards.release(problem))  # there is no such problem
-            elif coordinator.position.get(shards.log_name(problem)) != last:
+            elif coordinator.position.get(log_name(problem)) != last:
                 self._forget(problem)
                 await self._load(problem)
             elif not shards.admit(problem):
@@ -131,13 +132,13 @@ class OwnedProblems:
         await self._coordinator.rehearse(*(one.as_created(one.settings) for one in ledger.problems.values()))
         if not self._shards.admit(problem):
             raise StoreUnavailable(f"the session ended while problem {problem[1]!r} was read")
-        self._saved[problem] = position.get(self._shards.log_name(problem), 0) - n_read
+        self._saved[problem] = position.get(log_name(problem), 0) - n_read
         self._coordinator.include(ledger, position)
         log.info("serving problem %r of %r: %s events read", problem[1], problem[0], n_read)
 
     def _forget(self, problem: Key) -> None:
         """Drop what is in memory of a problem."""
-        self._coordinator.forget(problem, self._shards.log_name(problem))
+        self._coordinator.forget(problem, log_name(problem))
         self._saved.pop(problem, None)
 
     async def run(self) -> None:
@@ -150,7 +151,7 @@ class OwnedProblems:
                     if now - self._used.get(problem, 0.0) > IDLE_SECONDS:
                         await self._release(problem)
                 for problem in [key for key in self._saved if self._unsaved(key) >= self._snapshot_every]:
-                    async with coordinator.lock(problem):
+                    async with coordinator.locks[problem]:
                         await self._save(problem)
                 for problem in [key for key in coordinator.ledger.problems if not self._is_mine(key)]:
                     await self._acquire(problem, creates=False)
@@ -159,11 +160,11 @@ class OwnedProblems:
             await asyncio.sleep(POLL_SECONDS)
 
     def _unsaved(self, problem: Key) -> int:
-        return self._coordinator.position.get(self._shards.log_name(problem), 0) - self._saved.get(problem, 0)
+        return self._coordinator.position.get(log_name(problem), 0) - self._saved.get(problem, 0)
 
     async def _save(self, problem: Key) -> None:
         """Save a snapshot of a problem whose lock is held."""
-        coordinator, name = self._coordinator, self._shards.log_name(problem)
+        coordinator, name = self._coordinator, log_name(problem)
         if problem in coordinator.ledger.problems and self._shards.holds(problem):
             position = {name: coordinator.position.get(name, 0)}
             saved = await asyncio.to_thread(take_snapshot, coordinator.ledger, position, problem)
@@ -173,12 +174,12 @@ class OwnedProblems:
     async def save_all(self) -> None:
         """Save a snapshot of every problem that has changed since its last."""
         for problem in [key for key in self._saved if self._unsaved(key)]:
-            async with self._coordinator.lock(problem):
+            async with self._coordinator.locks[problem]:
                 await self._save(problem)
 
     async def _release(self, problem: Key) -> None:
         """Let another worker have a problem, when everything of it that is being written has been written."""
-        async with self._coordinator.lock(problem):
+        async with self._coordinator.locks[problem]:
             await self._save(problem)
             await self._coordinator.writer.run(lambda: self._shards.release(problem))
             self._forget(problem)

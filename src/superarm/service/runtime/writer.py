@@ -114,9 +114,8 @@ class Writer:
         try:
             result = queued.job()
         except Exception as error:
-            self._loop.call_soon_threadsafe(_resolve, queued.done, error)
-        else:
-            self._loop.call_soon_threadsafe(_resolve, queued.done, result)
+            result = error
+        self._loop.call_soon_threadsafe(resolve, queued.done, result)
 
     def _write(self, batch: list[_Queued]) -> None:
         lines = [line for queued in batch for line in queued.lines]
@@ -139,11 +138,12 @@ class Writer:
         for queued in batch:
             n = len(queued.lines)
             self.depth -= n
-            _resolve(queued.done, overloaded(NOT_NOW, 2) if isinstance(result, Exception) else result[at : at + n])
+            resolve(queued.done, overloaded(NOT_NOW, 2) if isinstance(result, Exception) else result[at : at + n])
             at += n
 
 
-def _resolve(done: "asyncio.Future[Any]", result: Any) -> None:
+def resolve(done: "asyncio.Future[Any]", result: Any) -> None:
+    """Give a future its result, or the error in its place; whoever waited for it may be gone."""
     if done.done():
         return
     if isinstance(result, Exception):

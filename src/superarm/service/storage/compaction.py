@@ -15,11 +15,7 @@ from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.base import LogLine, NumberedLine, Position, SavedSnapshot, Store
 from superarm.service.storage.postgres_tables import problem_of
-from superarm.service.storage.snapshot import (
-    restore_ledger,
-    take_snapshot,
-    verify,
-)
+from superarm.service.storage.snapshot import restore_ledger, take_snapshot, verify
 
 OldDecisions = dict[Key, Key]
 """Decisions that leave the log, each with its problem."""
@@ -36,34 +32,28 @@ def compact(store: Store, before: int) -> int:
     ledger, position, _ = restore_ledger(store)
     if any(log.startswith("w") for log in position):
         raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard first")
-    old = choose_old(store, ledger, position, before)
+    old = choose_old(store, ledger, before)
     remove(store, ledger, position, old)
     store.shrink()
     return len(old)
 
 
-def choose_old(store: Store, ledger: Ledger, until: Position, before: int) -> OldDecisions:
-    """The decisions that leave the log, given the state at the position ``until``; they did not change after it."""
-    problems: dict[Key, tuple[Key, bool]] = {}
+def choose_old(store: Store, ledger: Ledger, before: int) -> OldDecisions:
+    """The decisions that leave the log, whose state is ``ledger``."""
+    problems: OldDecisions = {}
     last: dict[Key, int] = defaultdict(int)
-    erased, changed = set[Key](), set[Key]()
+    gone = set[Key]()
     for read in store.tail({}):
         tenant, kind, stream, _, event = read.entry
         if kind != "decision":
             continue
-        if read.seq > until.get(read.worker, 0):
-            changed.add((tenant, stream))
-        elif isinstance(event, Asked):
-            problems[tenant, stream] = (tenant, event.problem), ledger.serves(tenant, open_record(event))
-        elif isinstance(event, Erased):
-            erased.add((tenant, stream))
+        if isinstance(event, Asked):
+            problems[tenant, stream] = tenant, event.problem
+        if isinstance(event, Erased) or (isinstance(event, Asked) and not ledger.serves(tenant, open_record(event))):
+            gone.add((tenant, stream))
         last[tenant, stream] = max(event.at, last[tenant, stream])
-    old = {}
-    for key, (problem, served) in problems.items():
-        gone = key in erased or not served
-        if key not in changed and (gone or (last[key] < before and key not in ledger.pending)):
-            old[key] = problem
-    return old
+    old = gone | {key for key, at in last.items() if at < before and key not in ledger.pending}
+    return {key: problem for key, problem in problems.items() if key in old}
 
 
 def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) -> None:

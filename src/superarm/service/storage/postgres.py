@@ -229,10 +229,6 @@ class Postgres(Store):
         rows = session.connection.execute(query, (self.worker, CLAIM_SECONDS)).fetchall()
         return [problem_of(log) for (log,) in rows if log in session.held]
 
-    def log_name(self, problem: Key) -> str:
-        """The name of the log of a problem."""
-        return log_name(problem)
-
     def problem_log(self, problem: Key) -> "ProblemLog":
         """The log of one problem."""
         return ProblemLog(self, log_name(problem))
