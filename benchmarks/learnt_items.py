@@ -211,11 +211,9 @@ def main() -> None:
         runs = over_http(read_people(), given.service, 4_000, given.runs)
         print(Table(runs, "Share of visitors who find a film they like among five, over HTTP").to_markdown())
         return
-    tastes = Table(
-        [with_features(n, 8) for n in (500, 2_000, 8_000)], "Simulated visitors with features: share of them served"
-    )
     if given.features:
-        print(f"{tastes.caption}:\n\n{tastes.to_markdown()}")
+        tastes = [with_features(n, 8) for n in (500, 2_000, 8_000)]
+        print(Table(tastes, "Simulated visitors with features: share of them served").to_markdown())
         return
     people = read_people()
     rows = [from_log(people, n, ids, 20 if n < 5000 else 10) for n in (2_000, 20_000) for ids in (False, True)]
@@ -228,7 +226,7 @@ def main() -> None:
     alarms = (
         f"Groups found among permuted films: {100 * false_alarms(people, 3_000, 40):.0f} % of 40 logs of 3,000 slates."
     )
-    tables = [f"{table.caption}:\n\n{table.to_markdown()}" for table in (logs, found, tastes)]
+    tables = [f"{table.caption}:\n\n{table.to_markdown()}" for table in (logs, found)]
     text = "\n".join([*tables, alarms])
     if given.models:
         learnt, single = coding_models(given.models, 5, 12)
