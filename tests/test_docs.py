@@ -129,6 +129,33 @@ def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
         assert re.search(r"`(superarm run|python|make) ?[^`]*`", beneath), picture
 
 
+DOCS = ROOT / "docs"
+WRITTEN = [page for page in DOCS.rglob("*.md") if str(page.relative_to(DOCS)) not in reference_pages.PAGES]
+"""The pages that people write; the others follow from the program, as what is between ``begin`` and ``end`` does."""
+
+
+def test_the_documentation_can_be_read_in_a_day():
+    """And the README in two minutes. A new page replaces another one; bars of tables and signs are no words."""
+    texts = [re.sub(r"<!-- begin .*?<!-- end", "", page.read_text(), flags=re.S) for page in WRITTEN]
+    assert sum(len(re.findall(r"\S*\w\S*", text)) for text in texts) <= 33_000
+    assert len(WRITTEN) <= 40
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 70
+    terms = re.findall(r"^\| (?!term |---)", (DOCS / "reference" / "glossary.md").read_text(), re.M)
+    assert 20 <= len(terms) <= 60
+
+
+def test_every_page_is_reached_by_links_from_the_index():
+    """Those of the text: who reads the repository does not see the lists of the site."""
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            targets = re.findall(r"\]\(([^)#:\s]+\.md)", page.read_text())
+            waiting += [(page.parent / target).resolve() for target in targets]
+    assert {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page not in reached} == set()
+
+
 @pytest.mark.parametrize("page", reference_pages.PAGES)
 def test_a_page_that_follows_from_the_program_is_up_to_date(page):
     assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
