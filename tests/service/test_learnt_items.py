@@ -247,6 +247,27 @@ def test_the_console_shows_groups_and_goes_back_to_a_version(two_classes):
     asyncio.run(run())
 
 
+def test_what_callers_allow_holds_for_groups_too(two_classes):
+    async def run():
+        async with serving(application(MemoryStore())) as http:
+            await use(http)
+            assert (await http.get(f"{P}/items")).json()["versions"][-1]["classes"] == 2
+            some = {"pinned": ["film 5"], "excluded": ["film 0"], "eligible": ARMS[:8]}
+            slots = [{"id": "top", "excluded": ARMS[:6]}, {"id": "side", "excluded": []}]
+            for unit in ({}, {"unit": "u0-1"}):
+                made = await post(http, f"{P}/decisions", k=3, **some, **unit)
+                assert len(made["arms"]) == 3
+                assert made["arms"][0] == "film 5"
+                assert set(made["arms"]) <= set(ARMS[1:8])
+                placed = await post(http, f"{P}/decisions", slots=slots, **unit)
+                assert dict(zip(placed["slots"], placed["arms"], strict=True))["top"] not in ARMS[:6]
+                assert all(0.0 < chance <= 1.0 for chance in placed["propensities"])
+                none = await http.post(f"{P}/decisions", json={"eligible": ["film 11"], **unit})  # it is retired
+                assert none.status_code == 422
+
+    asyncio.run(run())
+
+
 def test_the_client_creates_it_and_kernels_are_rehearsed(served):
     with contextlib.closing(sa.connect(served.url)) as service:
         agent = service.create("learns", ARMS, "learn", 4)
