@@ -1,17 +1,22 @@
-"""Draw docs/overview.png: what superarm earns beside a shop's present list, over visits.
+"""Draw docs/overview.svg: what superarm earns beside a shop's present list, over visits.
 
-``python tools/overview.py`` takes some minutes: seven kinds of shops that no policy was developed on, ten draws each.
+``python -m tools.overview`` takes some minutes: seven kinds of shops that no policy was developed on, ten draws each.
 """
 
 from pathlib import Path
+from typing import Any
 
+import matplotlib
 import numpy as np
 
 from superarm.earnings.commands import VISITS, play
 from superarm.earnings.shops import KINDS
+from superarm.experiments.report.figures import INK, figure_settings
 from superarm.simulation.plots import new_figure
+from tools.example_pictures import INKED
+from tools.gallery import write_svg
 
-PICTURE = Path(__file__).parent.parent / "docs" / "overview.png"
+PICTURE = Path(__file__).parent.parent / "docs" / "overview.svg"
 DRAWS = 10
 POLICIES = {
     "superarm, starting from the list": ("pooled_thompson, baseline", "-", "#0072b2"),
@@ -22,6 +27,12 @@ POLICIES = {
 
 def main() -> None:
     """Serve the shops, draw and write the picture; print its numbers."""
+    with matplotlib.rc_context(INKED), figure_settings("overview"):
+        write_svg(draw(), PICTURE, "Earnings so far over those of the shop's own list, over visits")
+
+
+def draw() -> Any:
+    """The figure; the numbers behind it are printed."""
     figure = new_figure(figsize=(8.0, 3.6))
     axes = figure.add_subplot()
     shops = [name for name, kind in KINDS.items() if kind.held_out]
@@ -31,7 +42,7 @@ def main() -> None:
         axes.plot(visits[visits >= 10], ratio[visits >= 10], style, color=colour, label=name, linewidth=2.0)
         parts = (f"first {n:,}: {np.mean([one.relative(n).mean() for one in entries]):.2f}" for n in (1_000, VISITS))
         print(f"{name}: {', '.join(parts)} of the list")
-    axes.axhline(1.0, color="black", linewidth=1.0)
+    axes.axhline(1.0, color=INK, linewidth=1.0)
     axes.text(11, 1.015, "the shop's own list", fontsize=9)
     axes.set_xscale("log")
     axes.set_xticks([10, 100, 1_000, 10_000], ["10", "100", "1,000", "10,000"])
@@ -40,7 +51,7 @@ def main() -> None:
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")
-    figure.savefig(PICTURE, dpi=130)
+    return figure
 
 
 if __name__ == "__main__":
