@@ -68,7 +68,7 @@ class Need:
                 f"{100 * self.promised:.0f}: answers of one visitor hang together. Read promised values as too high by "
                 f"{gap} until about {enough} rounds allow items to be learnt."
             )
-        if self.overlap < LITTLE_OVERLAP:
+        if self.overlap < LITTLE_OVERLAP and self.rounds >= self.enough_to_learn // 10:
             return "At these rates slates hardly overlap: learnt items would not earn more."
         if self.rounds >= self.enough_to_clear:
             return "One item suffices: no groups of visitors found."

@@ -83,7 +83,7 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
     if report.faults:
         click.echo("snapshots are rebuilt by superarm verify --repair; a damaged log, by restoring a backup", err=True)
         raise SystemExit(1)
-    click.echo("sound: the counters equal the fold of the log")
+    click.echo("sound: the counters are those that the log adds up to")
 
 
 @click.command()
