@@ -113,7 +113,7 @@ def write_feedback(port: int, problem: str, file: Path, n: int) -> None:
             made = call(port, "POST", f"/v1/problems/{problem}/decisions/bulk", {"decisions": [{}] * 1_000})
             for decision in made["decisions"]:
                 told = {"feedback": [{"arm": arm, "value": 0.0} for arm in decision["arms"]]}
-                lines.write(f"/v1/decisions/{decision['id']}/feedback {json.dumps(told)}\n")
+                lines.write(f"/v1/problems/{problem}/decisions/{decision['id']}/feedback {json.dumps(told)}\n")
 
 
 def measure(port: int, home: Path, options: argparse.Namespace) -> None:

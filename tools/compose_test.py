@@ -102,12 +102,15 @@ def test(composition: Composition, key: str) -> None:
     check(client.call("PUT", "/v1/problems/p", SPEC)[0] == 201, "a problem is created")
     status, decision = client.call("POST", "/v1/problems/p/decisions", {"id": "d"})
     check(status == 201 and len(decision["arms"]) == 2, "a decision is made")
-    status, told = client.call("POST", "/v1/decisions/d/feedback", {"outcome": [[1, 0], [0, 1]]})
+    status, told = client.call("POST", "/v1/problems/p/decisions/d/feedback", {"outcome": [[1, 0], [0, 1]]})
     check(status == 200 and told["applied"], "feedback is accepted")
     stopped = composition.call("down")
     check(stopped.returncode == 0, "everything is stopped")
     client = composition.up(key)
-    check(client.call("GET", "/v1/decisions/d")[1]["state"] == "complete", "started again, it knows the decision")
+    check(
+        client.call("GET", "/v1/problems/p/decisions/d")[1]["state"] == "complete",
+        "started again, it knows the decision",
+    )
 
 
 def main() -> int:

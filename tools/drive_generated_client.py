@@ -10,12 +10,12 @@ sys.path.insert(0, "")
 from generated import Client
 from generated.api.default import (
     get_arms,
+    get_decision,
     get_problem,
-    get_problem_decision,
+    post_bulk,
     post_decision,
     post_decisions,
     post_feedback,
-    post_problem_bulk,
     put_problem,
 )
 from generated.models import AskBody, AskManyBody, ErrorReply, ProblemSpec, TellBody, UnitBody
@@ -42,14 +42,14 @@ def drive(client: Any) -> None:
     assert (told.applied, told.state) == (True, "open"), told
     rest = [UnitBody(arm=first, item="y", value=0.0), UnitBody(arm=second, value=0.0)]
     assert post_feedback.sync("visit-1", client=client, body=TellBody(feedback=rest)).state == "complete"
-    assert get_problem_decision.sync("ads", "visit-1", client=client).state == "complete"
+    assert get_decision.sync("ads", "visit-1", client=client).state == "complete"
     rows = {row.arm: row for row in get_arms.sync("ads", client=client, limit=10).arms}
     assert (rows[first].pulls, rows[first].mean) == (1, [1.0, 0.0]), rows
     many = post_decisions.sync("ads", client=client, body=AskManyBody([AskBody(id="visit-2"), AskBody(k=3)]))
     assert many.decisions[0].id == "visit-2"
     assert isinstance(many.decisions[1], ErrorReply), many
     line = json.dumps({"decision": "visit-2", "outcome": [[1, 1], [0, 0]]}).encode() + b"\n"
-    answers: Any = post_problem_bulk.sync("ads", client=client, body=File(BytesIO(line)))
+    answers: Any = post_bulk.sync("ads", client=client, body=File(BytesIO(line)))
     assert json.loads(answers)["state"] == "complete", answers
     assert get_problem.sync("ads", client=client).decisions == 2
     missing = get_problem.sync("nobody", client=client)

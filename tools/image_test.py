@@ -88,7 +88,7 @@ def test(image: str, name: str) -> None:
         f"podman took {started - began:.2f} s; after it, ready in {ready - started:.2f} s, first decision in "
         f"{decided - started:.2f} s; processor time of the service {(int(cpu[13]) + int(cpu[14])) / ticks:.2f} s"
     )
-    status, told = client.call("POST", "/v1/decisions/d/feedback", {"outcome": [[1, 0], [0, 1]]})
+    status, told = client.call("POST", "/v1/problems/p/decisions/d/feedback", {"outcome": [[1, 0], [0, 1]]})
     check(status == 200 and told["applied"], "feedback is accepted")
     check(client.call("GET", "/health/ready")[0] == 200, "it is ready")
     log = output(*PODMAN, "logs", name)
@@ -104,7 +104,10 @@ def test(image: str, name: str) -> None:
     output(*PODMAN, "rm", name)
     client = start(image, name, free_port(), key)
     client.wait()
-    check(client.call("GET", "/v1/decisions/d")[1]["state"] == "complete", "another container knows the decision")
+    check(
+        client.call("GET", "/v1/problems/p/decisions/d")[1]["state"] == "complete",
+        "another container knows the decision",
+    )
     output(*PODMAN, "stop", "--time=40", name)
 
 

@@ -15,15 +15,13 @@ ENDS = ("ignore", 0.0, 0.5)
 class Subject(NamedTuple):
     """A problem that clients use: its policies, its context if it has one, and how many clients there are.
 
-    ``learns`` says that it learns its items, and ``owned`` that a worker owns the problem: its name has to be in every
-    path.
+    ``learns`` says that it learns its items.
     """
 
     name: str
     policies: tuple[str, ...] = ("bc_ucb", "kl_ucb", "cucb")
     context: dict[str, Any] | None = None
     n_clients: int = 4
-    owned: bool = False
     learns: bool = False
 
     @property
@@ -72,7 +70,6 @@ class Client:
     ) -> None:
         self._http, self._book, self._rng, self._over, self._subject = http, book, rng, over, subject
         self._path = f"/v1/problems/{subject.name}"
-        self._feedback_paths = [f"{self._path}/decisions", "/v1/decisions"][: 1 if subject.owned else 2]
 
     async def run(self) -> None:
         """Ask and tell until the round is over."""
@@ -135,7 +132,7 @@ class Client:
         if rng.random() < 0.1:
             await asyncio.sleep(rng.uniform(0.0, 0.6))  # perhaps after the window
         for n in range(rng.choice((1, 1, 2))):  # sometimes twice: it must count once
-            reply = await self._send("POST", f"{rng.choice(self._feedback_paths)}/{id}/feedback", body)
+            reply = await self._send("POST", f"{self._path}/decisions/{id}/feedback", body)
             book.seen["repeats"] += n
             if reply["late"]:
                 book.late.add(id)

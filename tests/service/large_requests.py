@@ -58,15 +58,20 @@ def bulk(what: str, problem: str, decisions: list[dict[str, Any]]) -> LargeReque
     return LargeRequest(what, "POST", f"/v1/problems/{problem}/decisions/bulk", {"decisions": decisions})
 
 
+def tell_many(what: str, problem: str, lines: str) -> LargeRequest:
+    """Feedback of many decisions."""
+    return LargeRequest(what, "POST", f"/v1/problems/{problem}/feedback/bulk", lines)
+
+
 def ask(problem: str, id: str, **more: Any) -> LargeRequest:
     """One decision."""
     return LargeRequest("a decision", "POST", f"/v1/problems/{problem}/decisions", {"id": id, **more}, 201)
 
 
-def outcome(id: str, n_arms: int, n_items: int) -> LargeRequest:
+def outcome(path: str, n_arms: int, n_items: int) -> LargeRequest:
     """Feedback on all entries of a decision."""
     body = {"outcome": [[0.5] * n_items] * n_arms}
-    return LargeRequest(f"outcome {n_arms:,} x {n_items:,}", "POST", f"/v1/decisions/{id}/feedback", body)
+    return LargeRequest(f"outcome {n_arms:,} x {n_items:,}", "POST", f"{path}/feedback", body)
 
 
 def creations(n: Scale) -> Requests:
@@ -114,14 +119,14 @@ def decisions(n: Scale) -> Requests:
     yield some
     yield some._replace(what="the same bulk again")
     told = [json.dumps({"decision": f"l{j}", "outcome": [[0.25] * n(100)] * 10}) for j in range(n(1_000))]
-    yield LargeRequest("feedback of 1,000 lines of 10 x 100", "POST", "/v1/feedback/bulk", "\n".join(told))
+    yield tell_many("feedback of 1,000 lines of 10 x 100", "large", "\n".join(told))
     for view in ("", "versions"):
         yield get(f"console: /{view} of 10,000 x 100", f"/{view}?problem=large")
     yield get("console: sorted by name", "/?problem=large&sort=name&page=9")
     yield get("console: a decision", "/?problem=large&decision=l1")
     for table in ("arms", "rewards"):
         yield get(f"export {table}.csv of 10,000 x 100", f"/export/{table}.csv?problem=large")
-    yield get("explanation, 10,000 x 100", "/v1/decisions/l1/explanation?most=100")
+    yield get("explanation, 10,000 x 100", "/v1/problems/large/decisions/l1/explanation?most=100")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/large/erasures", {"unit": "visitor"})
     yield LargeRequest("delete 10,000 x 100", "DELETE", "/v1/problems/large")
 
@@ -131,14 +136,15 @@ def outcomes(n: Scale) -> Requests:
     side = n(1_000)
     yield put("square", side, side, side)
     yield ask("square", "whole")
-    yield outcome("whole", side, side)
-    yield outcome("whole", side, side)._replace(what="the same outcome again")
+    yield outcome("/v1/problems/square/decisions/whole", side, side)
+    yield outcome("/v1/problems/square/decisions/whole", side, side)._replace(what="the same outcome again")
     past = {"id": "past", "arms": names("a", side), "outcomes": [[0.5] * side] * side}
     yield LargeRequest("past outcomes 1,000 x 1,000", "POST", "/v1/problems/square/outcomes", past)
     yield bulk("bulk of 100 with 1,000 arms each", "square", [{"id": f"s{j}"} for j in range(n(100))])
     units = [{"arm": f"a{j % side}", "item": f"i{j // side}", "value": 1} for j in range(n(10_000))]
-    yield LargeRequest("feedback of 10,000 units", "POST", "/v1/decisions/s1/feedback", {"feedback": units})
-    yield LargeRequest("erase a decision of 1,000 x 1,000", "DELETE", "/v1/decisions/whole")
+    path = "/v1/problems/square/decisions"
+    yield LargeRequest("feedback of 10,000 units", "POST", f"{path}/s1/feedback", {"feedback": units})
+    yield LargeRequest("erase a decision of 1,000 x 1,000", "DELETE", f"{path}/whole")
     yield LargeRequest("delete 1,000 x 1,000", "DELETE", "/v1/problems/square")
 
 
@@ -151,8 +157,8 @@ def feedback(n: Scale) -> Requests:
     yield bulk("bulk of 10,000", "many", [{}] * many)
     each = [{"arm": arm, "value": 1} for arm in arms]
     told = "\n".join(json.dumps({"decision": f"m{j}", "feedback": each}) for j in range(many))
-    yield LargeRequest("feedback of 10,000 lines", "POST", "/v1/feedback/bulk", told)
-    yield LargeRequest("the same feedback again", "POST", "/v1/feedback/bulk", told)
+    yield tell_many("feedback of 10,000 lines", "many", told)
+    yield tell_many("the same feedback again", "many", told)
     yield get("the page of 20,000 decisions", "/?problem=many")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/many/erasures", {"unit": "u0"})
     yield LargeRequest("delete a problem with 20,000 decisions", "DELETE", "/v1/problems/many")
@@ -172,7 +178,7 @@ def contexts(n: Scale) -> Requests:
     asked = [{"id": f"f{j}", "context": given} for j in range(n(100))]
     yield bulk("bulk of 100 with 1,000 features", "features", asked)
     told = "\n".join(json.dumps({"decision": f"f{j}", "outcome": [[0.5]] * 5}) for j in range(n(100)))
-    yield LargeRequest("feedback with 1,000 features", "POST", "/v1/feedback/bulk", told)
+    yield tell_many("feedback with 1,000 features", "features", told)
     yield get("the page with 1,000 features", "/?problem=features&decision=f1")
     yield LargeRequest("delete 1,000 features", "DELETE", "/v1/problems/features")
     levels = names("v", n(1_024))

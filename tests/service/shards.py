@@ -80,7 +80,7 @@ class Fleet:
 
 def subject(name: str) -> Subject:
     """A problem by its name: the last one learns its items."""
-    return Subject(name, owned=True, learns=name == PROBLEMS[-1])
+    return Subject(name, learns=name == PROBLEMS[-1])
 
 
 async def attack(fleet: Fleet, books: dict[str, Acknowledged], rng: random.Random, rounds: int, tell) -> Counter:

@@ -283,7 +283,7 @@ class Pair:
             for arm, row, marks in zip(arms, values, seen, strict=True)
             for n, (x, s) in enumerate(zip(row, marks, strict=True))
         ]
-        path = f"/v1/decisions/{id}/feedback"
+        path = f"/v1/problems/p/decisions/{id}/feedback"
         if in_parts:
             own = len(decision.action)
             half = self.rng.integers(0, len(units) + 1)
@@ -312,7 +312,7 @@ class Pair:
         values, seen = self.draw(arms, n_items)
         own = len(decision.action)
         rows = {"outcome": values[:own], "seen": seen[:own], "arms": arms[:own], "amend": True}
-        await self.call("POST", f"/v1/decisions/{id}/feedback", rows)
+        await self.call("POST", f"/v1/problems/p/decisions/{id}/feedback", rows)
         again = self.observed(arms, values, seen)
         if len(arms) > own:  # of the others the first report stands: in the service they came before the end
             old = self.rows(told, arms, n_items)

@@ -63,7 +63,7 @@ def test_operations_and_the_console_work_under_the_path(proxied):
     made = http.put("/bandits/v1/problems/ads", json={"arms": ["a", "b", "c"], "k": 2})
     assert made.status_code == 201, made.text
     assert http.post("/bandits/v1/problems/ads/decisions", json={"id": "d"}).status_code == 201
-    assert http.post("/bandits/v1/decisions/d/feedback", json={"feedback": []}).status_code == 200
+    assert http.post("/bandits/v1/problems/ads/decisions/d/feedback", json={"feedback": []}).status_code == 200
     assert http.get("/bandits/openapi.json").json()["servers"] == [{"url": "/bandits"}]
     assert http.get("/v1/problems").status_code == 404  # nginx's own
     to_root = http.get("/bandits", follow_redirects=False)
@@ -88,5 +88,5 @@ def test_an_encoded_slash_passes_a_proxy_that_forwards_the_path_as_it_came(proxi
     assert http.put("/bandits/v1/problems/ads", json={"arms": ["a/1", "b"], "k": 1}).status_code == 201
     assert http.post("/bandits/v1/problems/ads/decisions", json={"id": "a/b"}).status_code == 201
     kept = "forwards" in request.node.callspec.id
-    for path in ("/bandits/v1/decisions/a%2Fb", "/bandits/v1/problems/ads/decisions/a%2fb"):
+    for path in ("/bandits/v1/problems/ads/decisions/a%2Fb", "/bandits/v1/problems/ads/decisions/a%2fb"):
         assert http.get(path).status_code == (200 if kept else 404)

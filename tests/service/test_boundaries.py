@@ -27,6 +27,8 @@ from superarm.service.storage.sqlite import Sqlite
 from .database import fresh
 from .inprocess import serving
 
+NDJSON = {"content-type": "application/x-ndjson"}
+
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
 
 
@@ -119,7 +121,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
             assert (await http.get(page)).status_code == 200
         assert (await http.get("/?problem=a%00b")).status_code == 404
         lines = '{"decision": "a\\u0000b", "feedback": []}'
-        bulk = await http.post("/v1/feedback/bulk", content=lines, headers={"content-type": "application/x-ndjson"})
+        bulk = await http.post("/v1/problems/p/feedback/bulk", content=lines, headers=NDJSON)
         assert bulk.status_code == 200
 
     during(store, trial)
@@ -187,7 +189,7 @@ def test_old_names_stay_readable(tmp_path):
         made = await http.post("/v1/problems/%20/decisions", json={"eligible": ODD[2:4]})
         assert sorted(made.json()["arms"]) == sorted(ODD[2:4])
         told = {"feedback": [{"arm": ODD[0], "item": "..", "value": 1.0}, {"arm": ODD[1], "value": 0.0}]}
-        assert (await http.post("/v1/decisions/%2E%2E/feedback", json=told)).json()["state"] == "complete"
+        assert (await http.post("/v1/problems/%20/decisions/%2E%2E/feedback", json=told)).json()["state"] == "complete"
         assert (await http.post("/v1/problems/%20/arms", json={"add": [ODD[0], "new"]})).status_code == 200
         assert (await http.get("/v1/problems/%20/arms")).json()["total"] == 6
 

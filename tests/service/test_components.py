@@ -19,6 +19,8 @@ from .inprocess import serving
 from .memory_store import MemoryStore
 from .running import invoke
 
+DECISIONS = "/v1/problems/p/decisions"
+
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"window_s": None}}
 
 
@@ -106,7 +108,7 @@ def test_an_operators_own_components(module):
             assert made["action"] == decision.action.tolist()
             outcome = [[0.25 * (n % 4), 1.0], [0.5, 0.0]]
             own.tell(decision, outcome)
-            await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})
+            await http.post(f"/v1/problems/p/decisions/{n}/feedback", json={"outcome": outcome})
 
     during(trial, store)
     components.POLICIES.pop("careful")
@@ -157,7 +159,7 @@ def test_directional_policies_decide_as_those_of_an_agent_and_outlive_a_restart(
             assert made["action"] == decision.action.tolist()
             outcome = (rng.random((2, 2)) < 0.4).astype(float).tolist()
             own.tell(decision, outcome)
-            assert (await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})).status_code == 200
+            assert (await http.post(f"{DECISIONS}/{n}/feedback", json={"outcome": outcome})).status_code == 200
 
     during(trial, store)
     assert restore_ledger(store)[2] == 0  # all of it from the snapshot
@@ -175,7 +177,7 @@ def test_random_policies_give_the_same_slates_for_the_same_seed(policy):
             made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
             found.append(made["arms"])
             outcome = [[0.5, 1.0], [0.0, 0.25]]
-            await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})
+            await http.post(f"/v1/problems/p/decisions/{n}/feedback", json={"outcome": outcome})
         return found
 
     one, two, *others = (during(lambda http, seed=seed: slates(http, seed)) for seed in (1, 1, 2, 3, 4))

@@ -11,6 +11,8 @@ from tests.system_packages import chromium
 
 from .running import Server
 
+DECISIONS = "/v1/problems/p/decisions"
+
 pytestmark = [pytest.mark.slow("a browser, for every view"), pytest.mark.needs("chromium")]
 
 LONG = "d" * 200
@@ -46,11 +48,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
                 http.put(f"/v1/problems/{name}", json=spec).raise_for_status()
             for n in range(30):
                 http.post("/v1/problems/p/decisions", json={"id": f"d{n}"}).raise_for_status()
-                http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[1, 0], [0, n % 2]]}).raise_for_status()
+                http.post(f"{DECISIONS}/d{n}/feedback", json={"outcome": [[1, 0], [0, n % 2]]}).raise_for_status()
                 asked = {"id": f"w{n}", "items": [f"segment {n % 20}"]}
                 arms = http.post("/v1/problems/wide/decisions", json=asked).raise_for_status().json()["arms"]
-                http.post(f"/v1/decisions/w{n}/feedback", json={"outcome": [[n % 2]] * len(arms)}).raise_for_status()
-            http.post("/v1/decisions/d1/feedback", json={"outcome": [[0, 0], [0, 0]]})  # refused, and so remarked on
+                told = {"outcome": [[n % 2]] * len(arms)}
+                http.post(f"/v1/problems/wide/decisions/w{n}/feedback", json=told).raise_for_status()
+            http.post(f"{DECISIONS}/d1/feedback", json={"outcome": [[0, 0], [0, 0]]})  # refused, and so remarked on
             http.patch("/v1/problems/p/settings", json={"explore": 0.1}).raise_for_status()
         yield server
 

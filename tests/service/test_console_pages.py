@@ -56,7 +56,7 @@ def told(tmp_path_factory):
                 (await http.post("/v1/problems/p/decisions", json=body)).raise_for_status()
                 value = float(n >= DAYS // 2)
                 told = {"outcome": [[value, value]]}
-                (await http.post(f"/v1/decisions/d{n}/feedback", json=told)).raise_for_status()
+                (await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json=told)).raise_for_status()
 
     coordinator.time = SimpleNamespace(time_ns=lambda: now[0])
     try:

@@ -17,6 +17,8 @@ from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
 
+DECISIONS = "/v1/problems/p/decisions"
+
 ARMS = [f"ad-{n}" for n in range(64)]
 ITEMS = [f"i{n}" for n in range(32)]
 """2,048 entries: enough for KL-UCB to have the device for large problems, whose memory changes with every choice."""
@@ -48,7 +50,7 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
             slates.append(made["arms"])
             if n % 4:
                 outcome = rng.integers(0, 2, (3, SIZES.get(policy, (64, 32))[1])).tolist()
-                (await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": outcome})).raise_for_status()
+                (await http.post(f"{DECISIONS}/d{n}/feedback", json={"outcome": outcome})).raise_for_status()
             if looks and n > 20:
                 await unchanged(http, app.service.coordinator.ledger.problems["default", "p"])
     return slates
@@ -78,7 +80,7 @@ def test_the_page_asks_no_policy_and_shows_the_last_slate(tmp_path, monkeypatch)
             assert "No decision yet" in (await http.get("/?problem=p")).text
             for n in range(30):
                 made = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()
-            (await http.post("/v1/decisions/d29/feedback", json={"outcome": [[1] * 32] * 3})).raise_for_status()
+            (await http.post(f"{DECISIONS}/d29/feedback", json={"outcome": [[1] * 32] * 3})).raise_for_status()
             monkeypatch.setattr(ProblemState, "choose", None)
             page = (await http.get("/?problem=p")).text
             section = page.partition('id="slate"')[2].partition("</section>")[0]

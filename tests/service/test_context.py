@@ -167,7 +167,7 @@ def test_frames_are_events_that_every_worker_applies_alike(tmp_path):
         bodies = [{"id": f"d{n}", "context": {"age": age}} for n, age in enumerate(ages)]
         await call(http, "POST", "/v1/problems/p/decisions/bulk", {"decisions": bodies})  # all at once
         for n in range(len(ages)):
-            await call(http, "POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[1.0, 0.0], [0.5, 0.5]]})
+            await call(http, "POST", f"/v1/problems/p/decisions/d{n}/feedback", {"outcome": [[1.0, 0.0], [0.5, 0.5]]})
         events = [read.entry.event for read in store.tail({})]
         (frame,) = [event for event in events if isinstance(event, Framed)]
         assert frame.version == 1
@@ -187,7 +187,7 @@ def test_a_snapshot_holds_everything_that_contexts_need(tmp_path):
         for n in range(6):
             await call(http, "POST", "/v1/problems/p/decisions", {"id": f"d{n}", "context": {"age": 10 * n}})
         for n in range(3):
-            await call(http, "POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[1.0, 0.0], [0.0, 0.5]]})
+            await call(http, "POST", f"/v1/problems/p/decisions/d{n}/feedback", {"outcome": [[1.0, 0.0], [0.0, 0.5]]})
         whole, position, _ = restore_ledger(store)
         store.save(take_snapshot(whole, position))
         restored, _, folded = restore_ledger(store)
@@ -217,11 +217,11 @@ def test_an_explanation_has_the_numbers_of_the_agent():
             if n < 4:
                 agent.tell(decision, [[1.0, 0.0], [0.5, 0.0]])
                 told = {"outcome": [[1.0, 0.0], [0.5, 0.0]]}
-                await call(http, "POST", f"/v1/decisions/d{n}/feedback", told)
+                await call(http, "POST", f"/v1/problems/p/decisions/d{n}/feedback", told)
         before = agent.learner.pending.copy()
         for id in ("d4", "d1"):  # pending, and told
             wanted = agent.explain(id, most=2)
-            found = await call(http, "GET", f"/v1/decisions/{id}/explanation?most=2")
+            found = await call(http, "GET", f"/v1/problems/p/decisions/{id}/explanation?most=2")
             for arm, told in zip(wanted.arms, found["arms"], strict=True):
                 assert told["arm"] == arm.name
                 assert told["estimate"] == arm.estimate.tolist()
@@ -232,8 +232,8 @@ def test_an_explanation_has_the_numbers_of_the_agent():
         page = (await http.get("/?problem=p&decision=d4")).text
         assert "Why these arms" in page
         assert "country=SE" in page
-        await call(http, "GET", "/v1/decisions/nobody/explanation", status=(404,))
-        await call(http, "GET", "/v1/decisions/d4/explanation?most=1000", status=(422,))
+        await call(http, "GET", "/v1/problems/p/decisions/nobody/explanation", status=(404,))
+        await call(http, "GET", "/v1/problems/p/decisions/d4/explanation?most=1000", status=(422,))
 
     run(test)
 
@@ -249,8 +249,8 @@ def test_words_of_hashed_features_are_named_if_they_are_stored(stored):
         for n in range(3):
             given = {"query": {"red": 1, "shoes": 0.5}}
             await call(http, "POST", "/v1/problems/p/decisions", {"id": f"d{n}", "context": given})
-            await call(http, "POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[1.0], [0.5]]})
-        found = await call(http, "GET", "/v1/decisions/d2/explanation")
+            await call(http, "POST", f"/v1/problems/p/decisions/d{n}/feedback", {"outcome": [[1.0], [0.5]]})
+        found = await call(http, "GET", "/v1/problems/p/decisions/d2/explanation")
         names = {one["feature"] for one in found["arms"][0]["features"]}
         assert ("query=red" in names) == (stored == "given")
         page = (await http.get("/?problem=p&decision=d2")).text
@@ -264,7 +264,7 @@ def test_policies_that_choose_whole_batches_are_not_explained():
     async def test(http, store):
         await call(http, "PUT", "/v1/problems/p", {"arms": ARMS, "k": 2, "settings": {"policy": {"name": "uniform"}}})
         await call(http, "POST", "/v1/problems/p/decisions", {"id": "d"})
-        told = await call(http, "GET", "/v1/decisions/d/explanation", status=(422,))
+        told = await call(http, "GET", "/v1/problems/p/decisions/d/explanation", status=(422,))
         assert "explain decisions of index policies" in told["error"]["message"]
         assert "No explanation" in (await http.get("/?problem=p&decision=d")).text
 
@@ -279,7 +279,7 @@ def test_arms_of_segments_are_shown_over_all_segments():
             made = await call(http, "POST", "/v1/problems/p/decisions", body)
             assert made["segment"] == {"NO": 0, "SE": 1, "DK": 2}[country]
             assert made["arms"] == (["a", "b"] if n < 3 else ["c", "d"])  # every segment begins anew
-        await call(http, "POST", "/v1/decisions/d0/feedback", {"outcome": [[1.0, 0.0], [1.0, 0.0]]})
+        await call(http, "POST", "/v1/problems/p/decisions/d0/feedback", {"outcome": [[1.0, 0.0], [1.0, 0.0]]})
         rows = (await call(http, "GET", "/v1/problems/p/arms"))["arms"]
         assert [(row["pulls"], row["pending"]) for row in rows] == [(1, 2), (1, 2), (0, 1), (0, 1)]
         assert "Arms (4)" in (await http.get("/?problem=p")).text

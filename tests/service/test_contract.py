@@ -7,6 +7,8 @@ import time
 import httpx
 import pytest
 
+NDJSON = {"content-type": "application/x-ndjson"}
+
 _names = itertools.count()
 
 
@@ -27,11 +29,19 @@ def create(http: httpx.Client, **more) -> str:
 def ask(http: httpx.Client, problem: str, status: int = 201, **body) -> dict:
     reply = http.post(f"/v1/problems/{problem}/decisions", json=body)
     assert reply.status_code == status, reply.text
+    MADE[reply.json().get("id")] = problem
     return reply.json()
 
 
+MADE: dict[str, str] = {}  # the problem of each decision
+
+
+def path_of(decision: str) -> str:
+    return f"/v1/problems/{MADE.get(decision, 'nobody')}/decisions/{decision}"
+
+
 def tell(http: httpx.Client, decision: str, status: int = 200, **body) -> dict:
-    reply = http.post(f"/v1/decisions/{decision}/feedback", json=body)
+    reply = http.post(f"{path_of(decision)}/feedback", json=body)
     assert reply.status_code == status, reply.text
     return reply.json()
 
@@ -125,7 +135,7 @@ def test_the_window_counts_zero_a_value_or_nothing(http):
 
 def wait(http: httpx.Client, decision: str, state: str) -> None:
     for _ in range(100):
-        if http.get(f"/v1/decisions/{decision}").json()["state"] == state:
+        if http.get(path_of(decision)).json()["state"] == state:
             return
         time.sleep(0.05)
     raise AssertionError(f"{decision} never became {state}")
@@ -148,10 +158,10 @@ def test_a_deferred_decision_counts_only_when_activated(http, problem):
     made = ask(http, problem, deferred=True)
     assert tell(http, made["id"], **everything(1.0, "a", "b"))["state"] == "deferred"
     assert arm(http, problem, "a")["pulls"] == 0
-    reply = http.post(f"/v1/decisions/{made['id']}/activate", json={}).json()
+    reply = http.post(f"{path_of(made['id'])}/activate", json={}).json()
     assert reply == {"applied": True, "late": False, "state": "complete"}
     assert arm(http, problem, "a")["pulls"] == 1
-    assert http.post(f"/v1/decisions/{made['id']}/activate", json={}).json()["applied"] is False
+    assert http.post(f"{path_of(made['id'])}/activate", json={}).json()["applied"] is False
 
 
 def test_a_deferred_decision_that_is_never_activated_is_never_counted(http):
@@ -160,12 +170,12 @@ def test_a_deferred_decision_that_is_never_activated_is_never_counted(http):
     tell(http, made["id"], **everything(1.0, "a"))
     wait(http, made["id"], "expired")
     assert [arm(http, name, j)["pulls"] for j in "ab"] == [0, 0]
-    assert http.post(f"/v1/decisions/{made['id']}/activate", json={}).status_code == 409
+    assert http.post(f"{path_of(made['id'])}/activate", json={}).status_code == 409
 
 
 def test_the_slate_actually_shown_is_what_counts(http, problem):
     made = ask(http, problem)
-    path = f"/v1/decisions/{made['id']}/activate"
+    path = f"{path_of(made['id'])}/activate"
     assert http.post(path, json={"shown": ["d", "a"]}).json()["applied"] is True
     assert http.post(path, json={"shown": ["d", "a"]}).json()["applied"] is False
     assert http.post(path, json={"shown": ["c"]}).status_code == 409
@@ -173,7 +183,7 @@ def test_the_slate_actually_shown_is_what_counts(http, problem):
     assert tell(http, made["id"], **everything(1.0, "a", "d"))["state"] == "complete"
     assert [arm(http, problem, j)["pulls"] for j in "abcd"] == [1, 0, 0, 1]
     unshown = ask(http, problem)
-    assert http.post(f"/v1/decisions/{unshown['id']}/activate", json={"shown": []}).json()["state"] == "unshown"
+    assert http.post(f"{path_of(unshown['id'])}/activate", json={"shown": []}).json()["state"] == "unshown"
     assert all(arm(http, problem, j)["pending"] == 0 for j in "abcd")
 
 
@@ -360,7 +370,7 @@ def test_bulk_decisions_and_bulk_feedback_answer_line_by_line(http, problem):
         "not json",
         f'{{"decision":"{third["id"]}","feedback":[{{"arm":"{third["arms"][0]}","value":0}}]}}',
     ]
-    reply = http.post("/v1/feedback/bulk", content="\n".join(lines), headers={"content-type": "application/x-ndjson"})
+    reply = http.post(f"/v1/problems/{problem}/feedback/bulk", content="\n".join(lines), headers=NDJSON)
     codes = [line.split('"')[1] for line in reply.text.strip().split("\n")]
     assert codes == ["applied", "error", "error", "applied"]
 
@@ -374,7 +384,7 @@ def test_lines_of_one_request_count_as_requests_one_after_the_other_would(http):
         for arm_, value in ((first, 1.0), (second, 0.5), (first, 1.0), (first, 0.0)):
             lines.append({"decision": made["id"], "feedback": [{"arm": arm_, "value": value}]})
     body = "\n".join(json.dumps(line) for line in lines)
-    reply = http.post("/v1/feedback/bulk", content=body, headers={"content-type": "application/x-ndjson"})
+    reply = http.post(f"/v1/problems/{name}/feedback/bulk", content=body, headers=NDJSON)
     answers = [json.loads(line) for line in reply.text.strip().split("\n")]
     for n in range(len(decisions)):
         told, more, again, against = answers[4 * n : 4 * n + 4]

@@ -19,6 +19,8 @@ from .replaying import replay
 from .running import Server, invoke
 from .test_slates import make
 
+DECISIONS = "/v1/problems/p/decisions"
+
 WORTH = {"a": 0.8, "b": 0.7, "c": 0.2, "d": 0.1, "e": 0.1}
 
 
@@ -42,7 +44,7 @@ async def play(http, n, rng, units=0, **more):
         assert reply.status_code == 201, reply.text
         decision = reply.json()
         rows = [[float(rng.random() < WORTH[arm])] for arm in decision["arms"]]
-        (await http.post(f"/v1/decisions/{decision['id']}/feedback", json={"outcome": rows})).raise_for_status()
+        (await http.post(f"{DECISIONS}/{decision['id']}/feedback", json={"outcome": rows})).raise_for_status()
         answers.append(decision)
     return answers
 
@@ -238,7 +240,7 @@ def test_realised_rewards_that_part_from_the_estimates_are_told_with_a_remedy():
         assert (await http.get("/v1/problems/p/lift")).json()["earned"] is None
         for n in range(400):
             await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
-            await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[n % 2], [n % 2]]})
+            await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json={"outcome": [[n % 2], [n % 2]]})
         return (await http.get("/v1/problems/p/lift")).json()["earned"], (await http.get("/v1/problems/p")).json()
 
     (earned, problem), _ = run(scenario)

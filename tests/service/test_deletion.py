@@ -35,8 +35,8 @@ def test_a_deleted_problem_is_gone_and_its_name_is_free(reopen):
             await use_and_delete(http)
             for path in ("/v1/problems/p", f"{ASK}/d1", "/v1/problems/p/arms"):
                 assert (await http.get(path)).status_code == 404
-            assert (await http.get("/v1/decisions/d1")).status_code == 404
-            late = await http.post("/v1/decisions/d0/feedback", json={"feedback": []})
+            assert (await http.get("/v1/problems/p/decisions/d1")).status_code == 404
+            late = await http.post("/v1/problems/p/decisions/d0/feedback", json={"feedback": []})
             assert late.status_code == 404
             assert (await http.delete("/v1/problems/p")).status_code == 404
             assert (await http.get("/v1/problems")).json() == {"problems": ["kept"]}

@@ -67,7 +67,7 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
             reply = ask(server, f"full-{n}")
             assert reply.status_code == 503, reply.text
             assert reply.headers["retry-after"]
-        assert httpx.get(f"{server.url}/v1/decisions/full-0").status_code == 404
+        assert httpx.get(f"{server.url}/v1/problems/p/decisions/full-0").status_code == 404
         assert httpx.get(f"{server.url}/health").json()["status"] == "unavailable"
         assert "the log cannot be written" in httpx.get(f"{server.url}/").text
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -155,7 +155,7 @@ def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
         connection.execute("UPDATE events SET body = ?, crc = ? WHERE stream = 'd'", (body, zlib.crc32(body)))
     connection.close()
     with Server(sqlite_file) as server:
-        url = f"{server.url}/v1/decisions/d"
+        url = f"{server.url}/v1/problems/p/decisions/d"
         assert httpx.get(url).json()["state"] == "open"
         limit = time.monotonic() + 20.0
         while httpx.get(url).json()["state"] != "expired":
@@ -196,11 +196,11 @@ def test_a_wall_clock_that_jumps_while_it_runs_does_no_harm(sqlite_file, tmp_pat
             asked[f"d{n}"] = time.monotonic()
             assert ask(server, f"d{n}").status_code == 201
         for id, began in asked.items():  # open for its two seconds, whatever the clock said
-            state = httpx.get(f"{server.url}/v1/decisions/{id}").json()["state"]
+            state = httpx.get(f"{server.url}/v1/problems/p/decisions/{id}").json()["state"]
             assert state == "open" or time.monotonic() - began > 1.9
         shift.write_text("86400")
         for id in asked:
-            while httpx.get(f"{server.url}/v1/decisions/{id}").json()["state"] != "expired":
+            while httpx.get(f"{server.url}/v1/problems/p/decisions/{id}").json()["state"] != "expired":
                 assert time.monotonic() < asked["d3"] + 15.0
                 time.sleep(0.05)
         server.stop()

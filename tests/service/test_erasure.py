@@ -16,6 +16,9 @@ from superarm.service.storage.tables import rows
 
 from .inprocess import serving
 
+DECISIONS = "/v1/problems/p/decisions"
+NDJSON = {"content-type": "application/x-ndjson"}
+
 SETTINGS = {
     "plain": {"policy": {"name": "cucb"}, "at_window_end": 0.5, "late": "learn"},
     "window": {"policy": {"name": "kl_ucb", "window": 20}},
@@ -68,8 +71,8 @@ def test_counters_are_those_of_a_log_without_the_person(tmp_path, kind):
             again = (await http.post("/v1/problems/p/erasures", json={"unit": "unit-1"})).json()
             assert again["erased"] == 0
             for id in sorted(ids)[:3]:
-                assert (await http.get(f"/v1/decisions/{id}")).status_code == 404
-                assert (await http.post(f"/v1/decisions/{id}/feedback", json={"feedback": []})).status_code == 404
+                assert (await http.get(f"/v1/problems/p/decisions/{id}")).status_code == 404
+                assert (await http.post(f"{DECISIONS}/{id}/feedback", json={"feedback": []})).status_code == 404
                 assert (await http.post(ASK, json={"id": id})).status_code == 409
             assert {(await http.get(f"{ASK}/{id}")).status_code for id in ids} == {404}
             audit = (await http.get("/v1/audit")).json()["entries"]
@@ -111,7 +114,7 @@ def test_one_decision_is_erased(tmp_path):
             assert (await http.delete("/v1/problems/other/decisions/d1")).status_code == 404
             assert (await http.get("/v1/problems/p")).json()["pending"] == before
             line = json.dumps({"decision": "once", "feedback": [{"arm": slate[0], "value": 1.0}]})
-            bulk = await http.post("/v1/feedback/bulk", content=line, headers={"content-type": "application/x-ndjson"})
+            bulk = await http.post("/v1/problems/p/feedback/bulk", content=line, headers=NDJSON)
             assert bulk.json()["error"]["code"] == "unknown"
 
     asyncio.run(live())

@@ -44,7 +44,8 @@ async def visit(http, n, rng, unit=None, problem=P):
     taste = int(rng.random() < 0.35) if unit is None else int(unit[-1])
     made = await post(http, f"{problem}/decisions", id=f"{problem}-{n}", **({} if unit is None else {"unit": unit}))
     liked = rng.random(4) < LIKES[made["action"], taste]
-    await post(http, f"/v1/decisions/{made['id'].replace('/', '%2F')}/feedback", outcome=[[float(x)] for x in liked])
+    path = f"{problem}/decisions/{made['id'].replace('/', '%2F')}/feedback"
+    await post(http, path, outcome=[[float(x)] for x in liked])
     return bool(liked.any())
 
 
@@ -63,7 +64,7 @@ async def tastes_of(http, unit):
     for n in range(2 if "-" in unit else 0):
         made = await post(http, f"{P}/decisions", id=f"{unit}{n}", unit=unit)
         liked = [[float(film // 6 == int(unit[-1]))] for film in made["action"]]
-        await post(http, f"/v1/decisions/{unit}{n}/feedback", outcome=liked)
+        await post(http, f"/v1/problems/p/decisions/{unit}{n}/feedback", outcome=liked)
     return [film // 6 for film in (await post(http, f"{P}/decisions", unit=unit))["action"]]
 
 
@@ -118,9 +119,9 @@ async def use(http, seed=0, n=150):
                 for arm, j in zip(made["arms"], made["action"], strict=True)
             ]
             some = told if draw.random() < 0.6 else draw.sample(told, 2)
-            await post(http, f"/v1/decisions/{id}/feedback", feedback=some, amend=again > 0)
+            await post(http, f"/v1/problems/p/decisions/{id}/feedback", feedback=some, amend=again > 0)
         if draw.random() < 0.1:
-            await http.post(f"/v1/decisions/{id}/activate", json={"shown": []})  # refused if it is complete
+            await http.post(f"/v1/problems/p/decisions/{id}/activate", json={"shown": []})  # refused if it is complete
         if i in (60, 110, 130):
             await post(http, f"{P}/items/learn")
         if i == 120:
@@ -168,7 +169,7 @@ def test_replay_erasure_and_restart_are_exact_across_versions(tmp_path, two_clas
     async def run():
         async with serving(app) as http:
             ids = await use(http)
-            assert (await http.get("/v1/decisions/d149/explanation")).status_code == 200
+            assert (await http.get("/v1/problems/p/decisions/d149/explanation")).status_code == 200
             before = app.service.coordinator.ledger.problems["default", "p"].learnt.counts
             assert len(before._units) == 8
             assert (await post(http, f"{P}/erasures", unit="u1-1"))["erased"] == len(ids) > 5

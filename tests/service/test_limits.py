@@ -16,6 +16,8 @@ from superarm.service.runtime import condition as rates
 from .inprocess import serving
 from .memory_store import MemoryStore
 
+NDJSON = {"content-type": "application/x-ndjson"}
+
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 
 
@@ -80,7 +82,7 @@ def test_a_bulk_of_n_counts_n(clock):
             clock.now += 7.9
             assert (await http.get("/v1/problems")).status_code == 429
             clock.now += 0.2
-            told = await http.post("/v1/feedback/bulk", content=lines, headers={"content-type": "application/x-ndjson"})
+            told = await http.post("/v1/problems/p/feedback/bulk", content=lines, headers=NDJSON)
             assert told.status_code == 200
             clock.now += 2.0
             assert (await http.get("/v1/problems")).status_code == 429

@@ -39,7 +39,7 @@ def metrics(tmp_path_factory):
             await http.put("/v1/problems/p", json=SPEC)
             await http.post("/v1/problems/p/decisions", json={"id": "d"})
             await http.post("/v1/problems/p/decisions", json={"id": "e"})
-            await http.post("/v1/decisions/d/feedback", json={"outcome": [[1], [0.5]]})
+            await http.post("/v1/problems/p/decisions/d/feedback", json={"outcome": [[1], [0.5]]})
             return (await http.get("/metrics")).text
 
     return read_metrics(asyncio.run(run()))

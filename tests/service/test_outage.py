@@ -28,6 +28,8 @@ from .inprocess import serving
 from .memory_store import MemoryStore
 from .running import Server
 
+DECISIONS = "/v1/problems/p/decisions"
+
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 
 
@@ -91,14 +93,14 @@ def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog
             for n in range(5):
                 refused = await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "2"), refused.text
-            assert (await http.post("/v1/decisions/unknown/feedback", json={"feedback": []})).status_code == 503
+            assert (await http.post(f"{DECISIONS}/unknown/feedback", json={"feedback": []})).status_code == 503
             health = await http.get("/health")
             assert (health.status_code, health.json()["status"]) == (503, "unavailable")
             assert "cannot be read or written" in health.json()["reason"]
             assert (await http.get("/health/ready")).status_code == 503
             assert (await http.get("/health/live")).status_code == 200
             assert (await http.get("/v1/problems/p")).json()["decisions"] == 1
-            assert (await http.get("/v1/decisions/before")).status_code == 200
+            assert (await http.get("/v1/problems/p/decisions/before")).status_code == 200
             assert "Not ready" in (await http.get("/")).text
             errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
             assert {record.exc_info for record in errors} == {None}
@@ -127,7 +129,7 @@ def test_nobody_is_told_where_the_database_is(caplog):
             ndjson = {"content-type": "application/x-ndjson", **headers[-1]}
             refused = [
                 await http.post("/v1/problems/p/decisions", json={}, headers=headers[-1]),
-                await http.post("/v1/decisions/d/feedback", json={"feedback": []}, headers=headers[-1]),
+                await http.post("/v1/problems/p/decisions/d/feedback", json={"feedback": []}, headers=headers[-1]),
                 await http.post("/v1/problems/p/feedback/bulk", content=line, headers=ndjson),
                 *[await http.get(path, headers=one) for path in ("/", "/health") for one in headers],
             ]
@@ -240,9 +242,9 @@ def test_feedback_to_a_decision_that_has_to_be_read_needs_the_database(monkeypat
                 body = {"outcome": [[value]], "amend": amend}
                 store.down = amend
                 if amend:
-                    assert (await http.post("/v1/decisions/d/feedback", json=body)).status_code == 503
+                    assert (await http.post("/v1/problems/p/decisions/d/feedback", json=body)).status_code == 503
                     store.down = False
-                told = await http.post("/v1/decisions/d/feedback", json=body)
+                told = await http.post("/v1/problems/p/decisions/d/feedback", json=body)
                 assert (told.status_code, told.json()["applied"]) == (200, True)
             (mean,) = [row["mean"] for row in (await http.get("/v1/problems/p/arms")).json()["arms"] if row["pulls"]]
             assert mean == [0.0]
@@ -342,7 +344,7 @@ async def _outlive(database: Database, url: str) -> None:
             await until(lambda: is_ready(restarted))
             await until(lambda: is_ready(http))
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
-            assert (await restarted.get("/v1/decisions/d1")).status_code == 421  # its problem is served by the first
+            assert (await restarted.get("/v1/problems/p/decisions/d1")).status_code == 503  # the first serves it
     reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]

@@ -47,7 +47,7 @@ async def ask(http, **body) -> dict:
 
 
 async def tell(http, id: str, status: int = 200, **body) -> dict:
-    reply = await http.post(f"/v1/decisions/{id}/feedback", json=body)
+    reply = await http.post(f"/v1/problems/p/decisions/{id}/feedback", json=body)
     assert reply.status_code == status, reply.text
     return reply.json()
 
@@ -79,7 +79,7 @@ def test_the_end_of_a_window_fills_only_its_items():
         await ask(http, id="d", items=["sport"])
         coordinator.deadlines.retry(("default", "d"), 0.0)
         for _ in range(400):
-            if (await http.get("/v1/decisions/d")).json()["state"] == "expired":
+            if (await http.get("/v1/problems/p/decisions/d")).json()["state"] == "expired":
                 break
             await asyncio.sleep(0.01)
         record = coordinator.ledger.record(("default", "d"))
@@ -118,7 +118,7 @@ async def visit(http, rng: np.random.Generator, n: int, named: bool) -> list[lis
         ]
         lines.append({"decision": decision["id"], "feedback": units})
     body = b"\n".join(msgspec.json.encode(line) for line in lines)
-    await http.post("/v1/feedback/bulk", content=body, headers={"content-type": "application/x-ndjson"})
+    await http.post("/v1/problems/p/feedback/bulk", content=body, headers={"content-type": "application/x-ndjson"})
     return [decision["action"] for decision in decisions]
 
 
@@ -319,12 +319,12 @@ def test_a_context_names_the_item_that_a_decision_is_about():
                 assert decision.get("items") == items
             named = {"id": "named", "context": {"section": "news"}, "items": ["sport"]}
             assert (await http.post("/v1/problems/p/decisions", json=named)).json()["items"] == ["sport"]
-            told = await http.post("/v1/decisions/news/feedback", json={"outcome": [[1.0], [0.5]]})
+            told = await http.post("/v1/problems/p/decisions/news/feedback", json={"outcome": [[1.0], [0.5]]})
             assert told.json()["state"] == "complete", told.text
             rows = (await http.get("/v1/problems/p/arms")).json()["arms"]
             assert sorted(row["mean"] for row in rows) == [[None, 0.5], [None, 1.0]]
-            await http.post("/v1/decisions/arts/feedback", json={"feedback": [{"arm": "a", "value": 1.0}]})
-            assert (await http.get("/v1/decisions/arts")).json()["state"] == "open"
+            await http.post("/v1/problems/p/decisions/arts/feedback", json={"feedback": [{"arm": "a", "value": 1.0}]})
+            assert (await http.get("/v1/problems/p/decisions/arts")).json()["state"] == "open"
 
     asyncio.run(trial())
 

@@ -50,7 +50,7 @@ async def play(http, spec: dict, policy: str, first: int = 0, n: int = N_DECISIO
         assert made.status_code == 201, made.text
         slates.append(made.json()["arms"])
         told = await http.post(
-            f"/v1/decisions/d{t}/feedback", json=feedback_to(policy, slates[-1], t, len(spec["items"]))
+            f"/v1/problems/p/decisions/d{t}/feedback", json=feedback_to(policy, slates[-1], t, len(spec["items"]))
         )
         assert (told.status_code, told.json()["applied"]) == (200, True), told.text
     return slates

@@ -104,7 +104,7 @@ async def busy_history(http, policy: str, explore: float) -> None:
             assert reply.status_code == 201, reply.text
             rows = [[(n + round_ + j) % 3 / 2, j % 2] for j in range(len(reply.json()["arms"]))]
             if n != 3:
-                await http.post(f"/v1/decisions/{round_}-{n}/feedback", json={"outcome": rows})
+                await http.post(f"/v1/problems/p/decisions/{round_}-{n}/feedback", json={"outcome": rows})
         if round_ == 1:
             await http.post("/v1/problems/p/arms", json={"add": ["g"], "retire": ["b"]})
             await http.patch("/v1/problems/p/settings", json={"late": "learn"})

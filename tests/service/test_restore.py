@@ -16,7 +16,7 @@ def test_a_restored_backup_goes_on_from_where_it_was_made(tmp_path):
         for n in range(10):
             slate = http.post("/v1/problems/p/decisions", json={"id": f"d{n}"}).json()["arms"]
             feedback = [{"arm": arm, "value": n % 2} for arm in slate]
-            http.post(f"/v1/decisions/d{n}/feedback", json={"feedback": feedback})
+            http.post(f"/v1/problems/p/decisions/d{n}/feedback", json={"feedback": feedback})
         at_backup = http.get("/v1/problems/p/arms").json()
         assert invoke("backup", "--db", str(db), str(copy)).exit_code == 0
         lost = http.post("/v1/problems/p/decisions", json={"id": "after"}).status_code
@@ -28,5 +28,5 @@ def test_a_restored_backup_goes_on_from_where_it_was_made(tmp_path):
     assert "sound" in invoke("verify", "--db", str(db)).stdout
     with Server(str(db)) as server, httpx.Client(base_url=server.url) as http:
         assert http.get("/v1/problems/p/arms").json() == at_backup
-        assert http.get("/v1/decisions/after").status_code == 404
+        assert http.get("/v1/problems/p/decisions/after").status_code == 404
         assert http.post("/v1/problems/p/decisions", json={"id": "after"}).status_code == 201

@@ -91,7 +91,7 @@ def test_two_tenants_have_problems_and_decisions_of_the_same_name(keyed):
     body = {"arms": ["z"], "items": ["x"], "k": 1}
     assert http.put("/v1/problems/p", json=body, headers=third).status_code == 201
     assert http.post("/v1/problems/p/decisions", json={"id": "d"}, headers=third).json()["arms"] == ["z"]
-    assert http.get("/v1/decisions/d", headers=bearer(keys["read"])).json()["arms"] != ["z"]
+    assert http.get("/v1/problems/p/decisions/d", headers=bearer(keys["read"])).json()["arms"] != ["z"]
 
 
 def test_a_revoked_key_is_refused(keyed):
@@ -175,7 +175,7 @@ def test_bad_values_never_reach_a_counter(keyed, value):
     headers = bearer(keys["feedback"]) | {"content-type": "application/json"}
     before = http.get("/v1/problems/p/arms", headers=bearer(keys["read"])).json()
     for body in (f'{{"feedback":[{{"arm":"a","value":{value}}}]}}', f'{{"outcome":[[{value}]]}}'):
-        reply = http.post("/v1/decisions/d/feedback", content=body, headers=headers)
+        reply = http.post("/v1/problems/p/decisions/d/feedback", content=body, headers=headers)
         assert reply.status_code in (400, 422), reply.text
     assert http.get("/v1/problems/p/arms", headers=bearer(keys["read"])).json() == before
 
@@ -192,7 +192,7 @@ def test_unicode_names_work_everywhere(keyed):
     from urllib.parse import quote
 
     told = {"feedback": [{"arm": arms[0], "value": 1}]}
-    reply = http.post(f"/v1/decisions/{quote(id, safe='')}/feedback", json=told, headers=admin)
+    reply = http.post(f"{path}/decisions/{quote(id, safe='')}/feedback", json=told, headers=admin)
     assert reply.json()["applied"] is True
 
 

@@ -34,6 +34,8 @@ from .replaying import replay
 from .running import invoke
 from .test_ledger import created
 
+DECISIONS = "/v1/problems/p/decisions"
+
 SPEC = ProblemSpec(arms=["a", "b", "c"], k=2, settings=Settings(policy=PolicySpec("bc_ucb"), window_s=None))
 
 PLAIN = {"policy": {"name": "kl_ucb"}, "window_s": None}
@@ -55,7 +57,7 @@ async def decide(coordinator: Coordinator, first: int, last: int) -> None:
         record, _ = await ask(coordinator, "t", "p", AskBody(id=f"d{n}"))
         if n % 3:
             arms = [SPEC.arms[arm] for arm in record.action]
-            await tell(coordinator, ("t", f"d{n}"), TellBody([UnitBody(arm, value=n % 2) for arm in arms]))
+            await tell(coordinator, "t", "p", f"d{n}", TellBody([UnitBody(arm, value=n % 2) for arm in arms]))
 
 
 async def opened(store: Store, snapshot_every: int) -> Coordinator:
@@ -272,7 +274,7 @@ def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):
             await http.put("/v1/problems/p", json={"arms": list("abcd"), "k": 2, "settings": PLAIN})
             for n, change in enumerate([{"retire": ["a", "b"]}, {"add": ["a", "e"], "retire": ["c"]}, {"add": ["c"]}]):
                 slate = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()["arms"]
-                await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[1.0], [0.5]][: len(slate)]})
+                await http.post(f"{DECISIONS}/d{n}/feedback", json={"outcome": [[1.0], [0.5]][: len(slate)]})
                 assert (await http.post("/v1/problems/p/arms", json=change)).status_code == 200
             audit = (await http.get("/v1/audit")).json()["entries"]
             return await rows(http), audit[0]["details"]["n_restored"]

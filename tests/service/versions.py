@@ -71,9 +71,10 @@ def problem_spec(policy: str) -> dict[str, Any]:
 
 def feed(http: httpx.Client, id: str, n: int) -> None:
     """Complete a decision."""
-    slate = http.get(f"/v1/decisions/{id}").json()["arms"]
+    path = f"/v1/problems/{id.partition('-')[0]}/decisions/{id}"
+    slate = http.get(path).json()["arms"]
     feedback = [{"arm": arm, "item": item, "value": (n + len(arm)) % 2} for arm in slate for item in "xy"]
-    reply = http.post(f"/v1/decisions/{id}/feedback", json={"feedback": feedback})
+    reply = http.post(f"{path}/feedback", json={"feedback": feedback})
     assert reply.status_code == 200, reply.text
 
 

@@ -1,7 +1,7 @@
 import { SuperarmError } from "./errors.js";
 import { OPERATIONS } from "./types.js";
 const MAX_PAGE = 1000;
-const MAX_WAIT_MS = 10000;
+const MAX_WAIT_MS = 10_000;
 /**
  * A superarm service. Every request can be repeated without harm: decisions have ids, and feedback that is known
  * changes nothing. So the client repeats what got no answer.
@@ -15,7 +15,7 @@ export class SuperarmClient {
     constructor(options) {
         this.#url = options.url.replace(/\/+$/, "");
         this.#headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
-        this.#timeoutMs = options.timeoutMs ?? 30000;
+        this.#timeoutMs = options.timeoutMs ?? 30_000;
         this.#retries = options.retries ?? 3;
         this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     }

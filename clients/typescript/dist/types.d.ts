@@ -923,29 +923,13 @@ export interface Operations {
     get_decision: {
         given: {
             path: {
-                id: string;
-            };
-        };
-        reply: DecisionReply;
-    };
-    erase_decision: {
-        given: {
-            path: {
-                id: string;
-            };
-        };
-        reply: ErasedReply;
-    };
-    get_problem_decision: {
-        given: {
-            path: {
                 name: string;
                 id: string;
             };
         };
         reply: DecisionReply;
     };
-    erase_problem_decision: {
+    erase_decision: {
         given: {
             path: {
                 name: string;
@@ -957,6 +941,7 @@ export interface Operations {
     get_explanation: {
         given: {
             path: {
+                name: string;
                 id: string;
             };
             query: {
@@ -966,15 +951,6 @@ export interface Operations {
         reply: ExplanationReply;
     };
     post_feedback: {
-        given: {
-            path: {
-                id: string;
-            };
-            body: TellBody;
-        };
-        reply: AppliedReply;
-    };
-    post_problem_feedback: {
         given: {
             path: {
                 name: string;
@@ -987,15 +963,6 @@ export interface Operations {
     post_activation: {
         given: {
             path: {
-                id: string;
-            };
-            body: ActivateBody;
-        };
-        reply: AppliedReply;
-    };
-    post_problem_activation: {
-        given: {
-            path: {
                 name: string;
                 id: string;
             };
@@ -1004,12 +971,6 @@ export interface Operations {
         reply: AppliedReply;
     };
     post_bulk: {
-        given: {
-            body: string;
-        };
-        reply: string;
-    };
-    post_problem_bulk: {
         given: {
             path: {
                 name: string;
@@ -1051,17 +1012,12 @@ export declare const OPERATIONS: {
     readonly get_lift: readonly ["GET", "/v1/problems/{name}/lift"];
     readonly post_decision: readonly ["POST", "/v1/problems/{name}/decisions"];
     readonly post_decisions: readonly ["POST", "/v1/problems/{name}/decisions/bulk"];
-    readonly get_decision: readonly ["GET", "/v1/decisions/{id}"];
-    readonly erase_decision: readonly ["DELETE", "/v1/decisions/{id}"];
-    readonly get_problem_decision: readonly ["GET", "/v1/problems/{name}/decisions/{id}"];
-    readonly erase_problem_decision: readonly ["DELETE", "/v1/problems/{name}/decisions/{id}"];
-    readonly get_explanation: readonly ["GET", "/v1/decisions/{id}/explanation"];
-    readonly post_feedback: readonly ["POST", "/v1/decisions/{id}/feedback"];
-    readonly post_problem_feedback: readonly ["POST", "/v1/problems/{name}/decisions/{id}/feedback"];
-    readonly post_activation: readonly ["POST", "/v1/decisions/{id}/activate"];
-    readonly post_problem_activation: readonly ["POST", "/v1/problems/{name}/decisions/{id}/activate"];
-    readonly post_bulk: readonly ["POST", "/v1/feedback/bulk"];
-    readonly post_problem_bulk: readonly ["POST", "/v1/problems/{name}/feedback/bulk"];
+    readonly get_decision: readonly ["GET", "/v1/problems/{name}/decisions/{id}"];
+    readonly erase_decision: readonly ["DELETE", "/v1/problems/{name}/decisions/{id}"];
+    readonly get_explanation: readonly ["GET", "/v1/problems/{name}/decisions/{id}/explanation"];
+    readonly post_feedback: readonly ["POST", "/v1/problems/{name}/decisions/{id}/feedback"];
+    readonly post_activation: readonly ["POST", "/v1/problems/{name}/decisions/{id}/activate"];
+    readonly post_bulk: readonly ["POST", "/v1/problems/{name}/feedback/bulk"];
     readonly erase_unit: readonly ["POST", "/v1/problems/{name}/erasures"];
     readonly health: readonly ["GET", "/health"];
 };

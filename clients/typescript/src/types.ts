@@ -859,17 +859,12 @@ export interface Operations {
   get_lift: { given: { path: { name: string }; query: { delta?: number; item?: string } }; reply: LiftReply };
   post_decision: { given: { path: { name: string }; body: AskBody }; reply: DecisionReply };
   post_decisions: { given: { path: { name: string }; body: AskManyBody }; reply: DecisionsReply };
-  get_decision: { given: { path: { id: string } }; reply: DecisionReply };
-  erase_decision: { given: { path: { id: string } }; reply: ErasedReply };
-  get_problem_decision: { given: { path: { name: string; id: string } }; reply: DecisionReply };
-  erase_problem_decision: { given: { path: { name: string; id: string } }; reply: ErasedReply };
-  get_explanation: { given: { path: { id: string }; query: { most?: number } }; reply: ExplanationReply };
-  post_feedback: { given: { path: { id: string }; body: TellBody }; reply: AppliedReply };
-  post_problem_feedback: { given: { path: { name: string; id: string }; body: TellBody }; reply: AppliedReply };
-  post_activation: { given: { path: { id: string }; body: ActivateBody }; reply: AppliedReply };
-  post_problem_activation: { given: { path: { name: string; id: string }; body: ActivateBody }; reply: AppliedReply };
-  post_bulk: { given: { body: string }; reply: string };
-  post_problem_bulk: { given: { path: { name: string }; body: string }; reply: string };
+  get_decision: { given: { path: { name: string; id: string } }; reply: DecisionReply };
+  erase_decision: { given: { path: { name: string; id: string } }; reply: ErasedReply };
+  get_explanation: { given: { path: { name: string; id: string }; query: { most?: number } }; reply: ExplanationReply };
+  post_feedback: { given: { path: { name: string; id: string }; body: TellBody }; reply: AppliedReply };
+  post_activation: { given: { path: { name: string; id: string }; body: ActivateBody }; reply: AppliedReply };
+  post_bulk: { given: { path: { name: string }; body: string }; reply: string };
   erase_unit: { given: { path: { name: string }; body: ErasureBody }; reply: ErasedReply };
   health: { given: {  }; reply: Record<string, unknown> };
 }
@@ -893,17 +888,12 @@ export const OPERATIONS = {
   get_lift: ["GET", "/v1/problems/{name}/lift"],
   post_decision: ["POST", "/v1/problems/{name}/decisions"],
   post_decisions: ["POST", "/v1/problems/{name}/decisions/bulk"],
-  get_decision: ["GET", "/v1/decisions/{id}"],
-  erase_decision: ["DELETE", "/v1/decisions/{id}"],
-  get_problem_decision: ["GET", "/v1/problems/{name}/decisions/{id}"],
-  erase_problem_decision: ["DELETE", "/v1/problems/{name}/decisions/{id}"],
-  get_explanation: ["GET", "/v1/decisions/{id}/explanation"],
-  post_feedback: ["POST", "/v1/decisions/{id}/feedback"],
-  post_problem_feedback: ["POST", "/v1/problems/{name}/decisions/{id}/feedback"],
-  post_activation: ["POST", "/v1/decisions/{id}/activate"],
-  post_problem_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
-  post_bulk: ["POST", "/v1/feedback/bulk"],
-  post_problem_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
+  get_decision: ["GET", "/v1/problems/{name}/decisions/{id}"],
+  erase_decision: ["DELETE", "/v1/problems/{name}/decisions/{id}"],
+  get_explanation: ["GET", "/v1/problems/{name}/decisions/{id}/explanation"],
+  post_feedback: ["POST", "/v1/problems/{name}/decisions/{id}/feedback"],
+  post_activation: ["POST", "/v1/problems/{name}/decisions/{id}/activate"],
+  post_bulk: ["POST", "/v1/problems/{name}/feedback/bulk"],
   erase_unit: ["POST", "/v1/problems/{name}/erasures"],
   health: ["GET", "/health"],
 } as const;

@@ -235,7 +235,7 @@ class RemoteAgent:
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
-        reply = self._translated("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
+        reply = self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}/explanation?most={most}")
         return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
 
     def tell(

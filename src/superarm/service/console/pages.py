@@ -44,7 +44,7 @@ class Pages:
         view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
         item = state.items.number(view.item) if view.item else None
-        found = await self._find_decision(who.tenant, view) if view.decision else {}
+        found = await self._find_decision((*key, view.decision), state) if view.decision else {}
 
         def read(state: ProblemState) -> Data:
             state.flush()
@@ -111,17 +111,14 @@ class Pages:
         wrong = condition.reason or writer.overload() or ""
         return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
 
-    async def _find_decision(self, tenant: str, view: PageView) -> Data:
+    async def _find_decision(self, place: tuple[str, str, str], state: ProblemState) -> Data:
         try:
-            record = await self._coordinator.record((tenant, view.decision))
-            if record.asked.problem != view.problem:
-                return {"wrong": f"It belongs to problem {record.asked.problem!r}."}
-            state = await self._coordinator.problem_of(tenant, record)
+            record = await self._coordinator.record(*place)
         except (RequestError, StoreUnavailable) as error:
             return {"wrong": str(error)}
         shown = _decision_data(record, state)
         try:
-            reasons = await views.explain(self._coordinator, (tenant, view.decision), FEATURES_SHOWN)
+            reasons = await views.explain(self._coordinator, *place, FEATURES_SHOWN)
             return shown | {"reasons": reasons.arms}
         except (RequestError, StoreUnavailable, InvalidArgument) as error:
             return shown | {"unexplained": error.wrong if isinstance(error, InvalidArgument) else str(error)}

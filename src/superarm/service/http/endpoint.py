@@ -13,7 +13,7 @@ from starlette.responses import Response
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.handlers import Call, check_problem
+from superarm.service.http.handlers import Call
 from superarm.service.http.operations import Operation
 from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
@@ -72,7 +72,6 @@ class Endpoint:
         elif self._decoder is not None:
             body = await asyncio.to_thread(self._decoder.decode, body)
         call = Call(service, who, path, query, body)
-        await check_problem(call)
         status, answer = await operation.handler(call)
         return Response(answer, status, None, "application/x-ndjson") if self._raw else json_reply(status, answer)
 

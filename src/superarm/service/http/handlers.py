@@ -12,7 +12,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.errors import RequestError, invalid, unknown
+from superarm.service.errors import RequestError, invalid
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal
 from superarm.service.http.query import explain as explain_body
@@ -45,9 +45,9 @@ class Call(NamedTuple):
         return self.who.tenant, self.path["name"]
 
     @property
-    def decision(self) -> Key:
-        """The tenant, and the id of the decision of the path."""
-        return self.who.tenant, self.path["id"]
+    def decision(self) -> tuple[str, str, str]:
+        """The tenant, the name of the problem and the id of the decision of the path."""
+        return *self.problem, self.path["id"]
 
     async def state(self) -> ProblemState:
         """The problem of the path, or 404."""
@@ -185,39 +185,32 @@ async def post_decisions(call: Call) -> Answer:
     return 200, replies.DecisionsReply(await run_all(asked, one))
 
 
-async def check_problem(call: Call) -> None:
-    """404 unless the decision of the path, if there is one, belongs to the problem of the path, if there is one."""
-    if {"name", "id"} <= call.path.keys():
-        record = await call.coordinator.record(call.decision)
-        if record.asked.problem != call.path["name"]:
-            raise unknown("decision", call.path["id"])
-
-
 async def get_decision(call: Call) -> Answer:
     """The current state of a decision."""
-    record = await call.coordinator.record(call.decision)
-    return 200, views.decision(record, await call.coordinator.problem_of(call.who.tenant, record))
+    record = await call.coordinator.record(*call.decision)
+    return 200, views.decision(record, await call.state())
 
 
 async def get_explanation(call: Call) -> Answer:
     """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
-    problem = (await call.coordinator.record(call.decision)).asked.problem
-    return 200, views.explanation(problem, await views.explain(call.coordinator, call.decision, call.query.most))
+    found = await views.explain(call.coordinator, *call.decision, call.query.most)
+    return 200, views.explanation(call.path["name"], found)
 
 
 async def post_feedback(call: Call) -> Answer:
     """Send feedback: what the arms of a decision did."""
-    return 200, await feedback.tell(call.coordinator, call.decision, call.body)
+    return 200, await feedback.tell(call.coordinator, *call.decision, call.body)
 
 
 async def post_activation(call: Call) -> Answer:
     """Report that a decision was shown, and with which arms."""
-    return 200, await feedback.activate(call.coordinator, call.decision, call.body)
+    return 200, await feedback.activate(call.coordinator, *call.decision, call.body)
 
 
 async def erase_decision(call: Call) -> Answer:
     """Erase a decision: it counts no longer, as if it had never been made."""
-    return 200, replies.ErasedReply(await feedback.erase_decision(call.coordinator, *call.decision, call.who.key), 1)
+    await feedback.erase_decision(call.coordinator, *call.decision, call.who.key)
+    return 200, replies.ErasedReply(call.path["name"], 1)
 
 
 async def erase_unit(call: Call) -> Answer:
@@ -228,8 +221,7 @@ async def erase_unit(call: Call) -> Answer:
 
 async def post_bulk(call: Call) -> Answer:
     """Feedback of many decisions: NDJSON, one line per decision."""
-    if "name" in call.path:
-        await call.state()
+    await call.state()
     lines = [line for line in call.body.split(b"\n") if line.strip()]
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
@@ -238,7 +230,7 @@ async def post_bulk(call: Call) -> Answer:
     async def one(line: bytes) -> Any:
         try:
             body = _line.decode(line)
-            return await feedback.tell(call.coordinator, (call.who.tenant, body.decision), body)
+            return await feedback.tell(call.coordinator, *call.problem, body.decision, body)
         except RequestError as error:
             return replies.refusal(error.code, error.message)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

@@ -23,7 +23,6 @@ _WORDS = {
     408: "The body did not come in time.",
     413: "The body is too large.",
     415: "The body is not declared as JSON, or is compressed.",
-    421: "Another worker serves the problem of this decision: use the path with the problem's name.",
     422: "A field or a query parameter is wrong; the message names it.",
     429: "A limit is reached; see Retry-After.",
     503: "The service cannot answer now, and nothing was written; see Retry-After.",

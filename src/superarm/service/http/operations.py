@@ -13,6 +13,7 @@ from superarm.service.http import handlers
 from superarm.service.http.handlers import Answer, Call
 
 P = "/v1/problems/{name}"
+D = f"{P}/decisions/{{id}}"
 
 
 class Operation(NamedTuple):
@@ -40,10 +41,8 @@ class Operation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name among all operations: a handler may serve a decision with and without its problem."""
-        name = self.handler.__name__
-        both = {"{name}", "{id}"} <= set(self.path.split("/")) or self.path == f"{P}/feedback/bulk"
-        return name.replace("_", "_problem_", 1) if both else name
+        """Its name among all operations."""
+        return self.handler.__name__
 
     @property
     def replies(self) -> dict[int, Any]:
@@ -51,7 +50,6 @@ class Operation(NamedTuple):
         return {201: self.reply, 200: self.reply} if self.creates else {200: self.reply}
 
 
-BOTH = ("/v1/decisions/{id}", f"{P}/decisions/{{id}}")
 PROBLEM, DECISION, APPLIED = replies.ProblemReply, replies.DecisionReply, replies.AppliedReply
 TOLD = {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]}
 BULK = '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n'
@@ -66,7 +64,7 @@ PAST = {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]}
 VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 VISITS = {"decisions": [{"id": "visit-2"}, {}]}
 NEW_ARM, NEW_ITEM = {"add": ["ad-5"], "retire": ["ad-4"]}, {"add": ["arts"], "weights": [2.0]}
-FEW, MOST = (404, 422), (404, 409, 421, 422)
+FEW, MOST = (404, 422), (404, 409, 422)
 
 OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
@@ -75,9 +73,7 @@ OPERATIONS = (
     Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
     Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=schemas.PageQuery),
     Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),
-    Operation(
-        "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
-    ),
+    Operation("POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, MOST, schemas.PastBody, PAST),
     Operation("POST", f"{P}/items", "admin", handlers.post_items, PROBLEM, FEW, schemas.ItemsBody, NEW_ITEM),
     Operation("GET", f"{P}/items", "read", handlers.get_items, replies.ItemsReply, (404,)),
     Operation(
@@ -96,32 +92,22 @@ OPERATIONS = (
         *("POST", f"{P}/decisions/bulk", "decide", handlers.post_decisions, replies.DecisionsReply, FEW),
         *(schemas.AskManyBody, VISITS),
     ),
-    *(Operation("GET", path, "read", handlers.get_decision, DECISION, (404, 421)) for path in BOTH),
+    Operation("GET", D, "read", handlers.get_decision, DECISION, (404,)),
     Operation(
-        *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, replies.ExplanationReply, (404, 421, 422)),
+        *("GET", f"{D}/explanation", "read", handlers.get_explanation, replies.ExplanationReply, FEW),
         query=schemas.ExplanationQuery,
     ),
-    *(
-        Operation("POST", f"{path}/feedback", "feedback", handlers.post_feedback, APPLIED, MOST, schemas.TellBody, TOLD)
-        for path in BOTH
+    Operation("POST", f"{D}/feedback", "feedback", handlers.post_feedback, APPLIED, MOST, schemas.TellBody, TOLD),
+    Operation(
+        *("POST", f"{D}/activate", "decide", handlers.post_activation, APPLIED, MOST, schemas.ActivateBody),
+        {"shown": ["ad-2", "ad-1"]},
     ),
-    *(
-        Operation(
-            *("POST", f"{path}/activate", "decide", handlers.post_activation, APPLIED, MOST, schemas.ActivateBody),
-            {"shown": ["ad-2", "ad-1"]},
-        )
-        for path in BOTH
-    ),
-    Operation("POST", "/v1/feedback/bulk", "feedback", handlers.post_bulk, bytes, (), bytes, BULK),
     Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_bulk, bytes, (404,), bytes, BULK),
     Operation(
         *("POST", f"{P}/erasures", "admin", handlers.erase_unit, replies.ErasedReply, FEW, schemas.ErasureBody),
         {"unit": "visitor-1"},
     ),
-    *(
-        Operation("DELETE", path, "admin", handlers.erase_decision, replies.ErasedReply, (404, 421))
-        for path in reversed(BOTH)
-    ),
+    Operation("DELETE", D, "admin", handlers.erase_decision, replies.ErasedReply, (404,)),
     # Last, so that the examples can be tried one after the other.
     Operation("DELETE", P, "admin", handlers.delete_problem, replies.ErasedReply, (404,)),
 )

@@ -13,7 +13,6 @@ from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service import replies
 from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
-from superarm.service.domain.ledger import Key
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
@@ -146,11 +145,10 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
     )
 
 
-async def explain(coordinator: Coordinator, key: Key, most: int) -> Explanation:
+async def explain(coordinator: Coordinator, tenant: str, name: str, id: str, most: int) -> Explanation:
     """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread."""
-    record = await coordinator.record(key)
-    name = record.asked.problem
-    return await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+    record = await coordinator.record(tenant, name, id)
+    return await coordinator.read(tenant, name, lambda state: explain_record(state, record, most), THREAD_SIZE)
 
 
 def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:

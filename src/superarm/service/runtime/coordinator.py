@@ -190,9 +190,6 @@ class Coordinator:
         """A problem, or 404; its names and settings can be read, everything else only with its lock."""
         found = self.ledger.problems.get((tenant, name))
         if found is None:
-            await self.ownership.need((tenant, name))
-            found = self.ledger.problems.get((tenant, name))
-        if found is None:
             raise unknown("problem", name)
         return found
 
@@ -205,13 +202,12 @@ class Coordinator:
                 return await asyncio.to_thread(read, state)
             return read(state)
 
-    async def record(self, key: Key) -> DecisionRecord:
-        """A decision, or 404, also if its problem is known to be deleted."""
-        found = await self.find_record(key)
-        problem = (key[0], found.asked.problem)
-        here = problem in self.ledger.problems or problem in self.ledger.deleted
-        if here and not self.ledger.serves(key[0], found):
-            raise unknown("decision", key[1])
+    async def record(self, tenant: str, name: str, id: str) -> DecisionRecord:
+        """A decision of a problem, or 404."""
+        await self.find(tenant, name)
+        found = await self.find_record((tenant, id))
+        if found.asked.problem != name or not self.ledger.serves(tenant, found):
+            raise unknown("decision", id)
         return found
 
     async def find_record(self, key: Key) -> DecisionRecord:
@@ -226,26 +222,17 @@ class Coordinator:
             raise unknown("decision", key[1])
         return self.ledger.record(key) or found
 
-    async def problem_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
-        """The problem of a decision; 404 if it was deleted."""
-        found = await self.find(tenant, record.asked.problem)
-        if not self.ledger.serves(tenant, record):
-            raise unknown("decision", record.asked.id)
-        return found
-
     # --- events ---
 
     async def decide(
-        self, key: Key, plan: Callable[[ProblemState, DecisionRecord], Any], size: int = 0
+        self, tenant: str, name: str, id: str, plan: Callable[[ProblemState, DecisionRecord], Any], size: int = 0
     ) -> tuple[bool, DecisionRecord, Any]:
         """Write the event that ``plan`` makes of a decision, and return the decision as it is then."""
-        record = self.ledger.record(key)
-        if record is None or not self.ledger.serves(key[0], record):
-            record, size = await self.record(key), THREAD_SIZE  # planning reads it from the log again
-            await self.problem_of(key[0], record)
-        done = await self.submit(
-            (key[0], record.asked.problem), key[1], plan, max(size, len(record.action) * record.asked.n_items)
-        )
+        record = await self.record(tenant, name, id)
+        if self.ledger.record((tenant, id)) is None:
+            size = THREAD_SIZE  # planning reads it from the log again
+        size = max(size, len(record.action) * record.asked.n_items)
+        done = await self.submit((tenant, name), id, plan, size)
         return done.event is not None, done.record or record, done.event
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Expired, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
@@ -37,14 +37,14 @@ Parsed = tuple[list[Unit], rules.Others, rules.Rows]
 """Units, the arms outside of the slate that they are about, and whole rows of arms of which nothing is known."""
 
 
-async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedReply:
+async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: TellBody) -> AppliedReply:
     """Feedback of a decision."""
 
     def plan(learner: ProblemState, record: DecisionRecord) -> Told | None:
         return plan_feedback(record, learner, body)
 
     size = len(body.feedback or ()) + sum(map(len, body.outcome or ()))
-    return reply(*await coordinator.decide(key, plan, size))
+    return reply(*await coordinator.decide(tenant, name, id, plan, size))
 
 
 def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
@@ -66,7 +66,7 @@ def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedR
     return AppliedReply(learnt, late, record.state)
 
 
-async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> AppliedReply:
+async def activate(coordinator: Coordinator, tenant: str, name: str, id: str, body: ActivateBody) -> AppliedReply:
     """A decision was shown, as given or otherwise."""
 
     def plan(learner: ProblemState, record: DecisionRecord) -> object:
@@ -74,7 +74,7 @@ async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> Ap
         widths = None if shown is None else learner.widths(shown)
         return rules.activation(record, shown, now_ms(), widths)
 
-    applied, record, _ = await coordinator.decide(key, plan)
+    applied, record, _ = await coordinator.decide(tenant, name, id, plan)
     return AppliedReply(applied, False, record.state)
 
 
@@ -88,10 +88,12 @@ async def expire(coordinator: Coordinator) -> None:
 
 
 async def _expire_one(coordinator: Coordinator, key: Key) -> None:
-    if key not in coordinator.ledger.pending:
-        return
+    def plan(learner: ProblemState, record: DecisionRecord) -> Expired | None:
+        return rules.expiry(record, learner.settings, now_ms())
+
     try:
-        await coordinator.decide(key, lambda learner, record: rules.expiry(record, learner.settings, now_ms()))
+        if (known := coordinator.ledger.pending.get(key)) is not None:
+            await coordinator.decide(key[0], known.asked.problem, key[1], plan)
     except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
     except Exception:
@@ -259,12 +261,10 @@ def _find(store: Store, wanted: tuple[str, str, int, str]) -> list[str]:
     return list(found)
 
 
-async def erase_decision(coordinator: Coordinator, tenant: str, id: str, by: str) -> str:
-    """Erase one decision, or 404: the name of its problem."""
-    record = await coordinator.record((tenant, id))
-    await coordinator.problem_of(tenant, record)
-    await _erase(coordinator, tenant, record.asked.problem, [id], by, unit=False)
-    return record.asked.problem
+async def erase_decision(coordinator: Coordinator, tenant: str, name: str, id: str, by: str) -> None:
+    """Erase one decision, or 404."""
+    await coordinator.record(tenant, name, id)
+    await _erase(coordinator, tenant, name, [id], by, unit=False)
 
 
 async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str], by: str, *, unit: bool) -> None:
@@ -273,15 +273,15 @@ async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str
     await coordinator.change(tenant, name, lambda learner: ErasureRequested(now_ms(), len(ids), unit, by))
     for n in range(0, len(ids), MAX_ERASED_AT_ONCE):
         part = ids[n : n + MAX_ERASED_AT_ONCE]
-        await asyncio.gather(*(_erase_one(coordinator, tenant, id) for id in part))
+        await asyncio.gather(*(_erase_one(coordinator, tenant, name, id) for id in part))
 
 
-async def _erase_one(coordinator: Coordinator, tenant: str, id: str) -> None:
+async def _erase_one(coordinator: Coordinator, tenant: str, name: str, id: str) -> None:
     def plan(learner: ProblemState, record: DecisionRecord) -> Erased:
         return Erased(now_ms())
 
     try:
-        await coordinator.decide((tenant, id), plan)
+        await coordinator.decide(tenant, name, id, plan)
     except RequestError as error:
         if error.status != 404:  # somebody else has erased it meanwhile
             raise

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from superarm.service.domain.ledger import Key
-from superarm.service.errors import RequestError, overloaded
+from superarm.service.errors import overloaded
 from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.postgres_tables import log_name
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
@@ -41,9 +41,6 @@ class AllProblems:
 
     async def enter(self, problem: Key, *, creates: bool) -> None:
         """Acquire a problem for a request that names it, or raise ``RequestError`` (503)."""
-
-    async def need(self, problem: Key) -> None:
-        """Acquire a problem that a request did not name, or raise ``RequestError`` (421) if it is served elsewhere."""
 
     async def names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant."""
@@ -82,13 +79,6 @@ class OwnedProblems:
                 raise overloaded(f"problem {problem[1]!r} is served by another worker; try again", 1)
             await self._coordinator.writer.run(lambda: self._shards.claim(problem))
             await asyncio.sleep(RETRY_SECONDS)
-
-    async def need(self, problem: Key) -> None:
-        """Acquire a problem that a request did not name, or raise ``RequestError`` (421) if it is served elsewhere."""
-        if not self._is_mine(problem) and not await self._acquire(problem, creates=False):
-            path = f"/v1/problems/{problem[1]}/decisions/…"
-            said = f"problem {problem[1]!r} is served by another worker; send it by {path}, through the proxy"
-            raise RequestError(421, "misdirected", said)
 
     async def names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant."""
