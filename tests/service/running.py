@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from superarm.cli import main
 
+DECISIONS, NDJSON = "/v1/problems/p/decisions", {"content-type": "application/x-ndjson"}
 MAIN = "from superarm.cli import main; main(prog_name='superarm')"
 
 

@@ -26,8 +26,7 @@ from superarm.service.storage.sqlite import Sqlite
 
 from .database import fresh
 from .inprocess import serving
-
-NDJSON = {"content-type": "application/x-ndjson"}
+from .running import NDJSON
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
 

@@ -17,9 +17,7 @@ from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .running import invoke
-
-DECISIONS = "/v1/problems/p/decisions"
+from .running import DECISIONS, invoke
 
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"window_s": None}}
 

@@ -9,9 +9,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.system_packages import chromium
 
-from .running import Server
-
-DECISIONS = "/v1/problems/p/decisions"
+from .running import DECISIONS, Server
 
 pytestmark = [pytest.mark.slow("a browser, for every view"), pytest.mark.needs("chromium")]
 

@@ -16,8 +16,7 @@ from superarm.service.storage.snapshot import encode_counters
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
-
-DECISIONS = "/v1/problems/p/decisions"
+from .running import DECISIONS
 
 ARMS = [f"ad-{n}" for n in range(64)]
 ITEMS = [f"i{n}" for n in range(32)]

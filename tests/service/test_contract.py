@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-NDJSON = {"content-type": "application/x-ndjson"}
+from .running import NDJSON
 
 _names = itertools.count()
 

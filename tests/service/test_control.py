@@ -16,10 +16,8 @@ from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 from .inprocess import serving
 from .memory_store import MemoryStore
 from .replaying import replay
-from .running import Server, invoke
+from .running import DECISIONS, Server, invoke
 from .test_slates import make
-
-DECISIONS = "/v1/problems/p/decisions"
 
 WORTH = {"a": 0.8, "b": 0.7, "c": 0.2, "d": 0.1, "e": 0.1}
 

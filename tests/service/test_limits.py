@@ -15,8 +15,7 @@ from superarm.service.runtime import condition as rates
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-
-NDJSON = {"content-type": "application/x-ndjson"}
+from .running import NDJSON
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 

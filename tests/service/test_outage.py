@@ -26,9 +26,7 @@ from superarm.service.storage.sqlite import Sqlite
 from .database import Database, fresh
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .running import Server
-
-DECISIONS = "/v1/problems/p/decisions"
+from .running import DECISIONS, Server
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 

@@ -31,10 +31,8 @@ from superarm.service.storage.sqlite import Sqlite
 from .database import fresh
 from .inprocess import serving
 from .replaying import replay
-from .running import invoke
+from .running import DECISIONS, invoke
 from .test_ledger import created
-
-DECISIONS = "/v1/problems/p/decisions"
 
 SPEC = ProblemSpec(arms=["a", "b", "c"], k=2, settings=Settings(policy=PolicySpec("bc_ucb"), window_s=None))
 
