@@ -56,7 +56,8 @@ def test_a_client_asks_tells_and_has_it_explained(service):
         ("tell", lambda found: again(found, 0.5, amend=True)),
         ("explain", why),
     )
-    assert "tools" in names.structured_content["result"]
+    listed = {"arms": ["a", "b", "c"], "items": ["right", "fast"], "n_arms": 3, "n_items": 2, "policy": "kl_ucb"}
+    assert {"problem": "tools", **listed} in names.structured_content["result"]
     assert sorted(asked.structured_content["arms"]) == ["b", "c"]
     assert first.structured_content == {"learnt": True}
     assert repeated.structured_content == {"learnt": False}
@@ -77,6 +78,31 @@ def test_an_unknown_problem_is_an_error_that_says_so(service):
     assert "'nobody' does not exist" in refused.content[0].text
 
 
+def test_numbers_need_an_item_and_an_arm_may_be_told_as_not_tried(service):
+    def told(found, first, **more):
+        made = found[0].structured_content
+        outcomes = dict(zip(made["arms"], (first, None), strict=True))
+        return {"problem": "tools", "decision": made["decision"], "outcomes": outcomes, **more}
+
+    before = {row["arm"]: row["seen"] for row in service.problem("tools").statistics()}
+    asked, no_item, wrong_item, right, fast = call(
+        build_server(service),
+        ("ask", {"problem": "tools"}),
+        ("tell", lambda found: told(found, 1.0)),
+        ("tell", lambda found: told(found, 1.0, item="cheap")),
+        ("tell", lambda found: told(found, 1.0, item="right")),
+        ("tell", lambda found: told(found, 0.5, item="fast")),
+    )
+    assert "not given; call tell once for each of 'right', 'fast'" in no_item.content[0].text
+    assert "unknown 'cheap'" in wrong_item.content[0].text
+    assert (no_item.is_error, wrong_item.is_error, right.is_error, fast.is_error) == (True, True, False, False)
+    first, second = asked.structured_content["arms"]
+    rows = {row["arm"]: row["seen"] for row in service.problem("tools").statistics()}
+    assert rows[first] == [seen + 1 for seen in before[first]]
+    assert rows[second] == before[second]
+    assert service.problem("tools").decision(asked.structured_content["decision"]).state == "complete"
+
+
 def test_the_command_speaks_over_its_pipes(service, served):
     started = mcp.StdioServerParameters(command=sys.executable, args=["-c", MAIN, "mcp", "--url", served.url])
     asked, told = call(
@@ -87,7 +113,7 @@ def test_the_command_speaks_over_its_pipes(service, served):
             lambda found: {
                 "problem": "tools",
                 "decision": found[0].structured_content["decision"],
-                "outcomes": dict.fromkeys(found[0].structured_content["arms"], 1.0),
+                "outcomes": dict.fromkeys(found[0].structured_content["arms"]),
             },
         ),
     )

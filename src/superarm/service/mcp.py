@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = (
     "superarm learns which sets of arms work best together. Call ask before something is to be chosen, do what the "
-    "chosen arms say, then call tell with what each arm did, as a number from 0 (failed) to 1 (succeeded)."
+    "chosen arms say, then call tell with what each arm did, as a number from 0 (failed) to 1 (succeeded), or null for "
+    "an arm that was not tried. Problems are created over HTTP or with sa.connect, not here; problems lists them."
 )
+MAX_LISTED = 100
+"""So many arms and items of a problem are listed."""
 
 
 def build_server(service: "Connection") -> Any:
@@ -37,9 +40,20 @@ def build_server(service: "Connection") -> Any:
         server.tool()(run)
 
     @tool
-    def problems() -> list[str]:
-        """List the names of all problems."""
-        return service.problems()
+    def problems() -> list[dict[str, Any]]:
+        """List all problems: their names, arms and items (100 at most), how many there are, and the policy."""
+        found = []
+        for name in service.problems():
+            agent = service.problem(name)
+            arms, items = list(agent.arms), list(agent.items)
+            listed = {
+                "arms": arms[:MAX_LISTED],
+                "items": items[:MAX_LISTED],
+                "n_arms": len(arms),
+                "n_items": len(items),
+            }
+            found.append({"problem": name, **listed, "policy": agent.policy["name"]})
+        return found
 
     @tool
     def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> dict[str, Any]:
@@ -53,17 +67,22 @@ def build_server(service: "Connection") -> Any:
 
     @tool
     def tell(
-        problem: str, decision: str, outcomes: dict[str, float], item: str | None = None, amend: bool = False
+        problem: str, decision: str, outcomes: dict[str, float | None], item: str | None = None, amend: bool = False
     ) -> dict[str, Any]:
         """Report what arms of a decision did, each a number from 0 to 1; arms that are left out can be told later.
 
-        The item says what it was about, where a problem has several. Reporting the same again changes nothing; another
-        number than before is refused, unless amend is true.
+        null says that an arm was not tried. The item says what the numbers are about; it is needed where a problem has
+        several. Reporting the same again changes nothing; another number than before is refused, unless amend is true.
         """
         agent = service.problem(problem)
         names = agent.items
+        told = any(value is not None for value in outcomes.values())
+        if item not in names and (item is not None or (told and len(names) > 1)):
+            wrong = "not given" if item is None else f"unknown {item!r}"
+            raise ToolError(f"item: {wrong}; call tell once for each of {', '.join(map(repr, names))}")
         rows = [[value if item in (None, name) else None for name in names] for value in outcomes.values()]
-        learnt = agent.tell(decision, rows, arms=list(outcomes), amend=amend, complete=False)
+        seen = [[value is not None] * len(names) for value in outcomes.values()]
+        learnt = agent.tell(decision, rows, seen, arms=list(outcomes), amend=amend, complete=False)
         return {"learnt": learnt}
 
     @tool
