@@ -347,3 +347,51 @@ def test_features_that_cannot_name_items_are_refused(change, said):
             assert (refused.status_code, said in refused.text) == (422, True), refused.text
 
     asyncio.run(trial())
+
+
+@pytest.mark.parametrize("settings", [{}, {"control": 0.3, "control_slate": ["small", "large"]}])
+def test_a_ladder_that_stops_at_the_first_success_earns_the_share_of_solved_tasks(settings):
+    """Rungs that were not tried are told as not seen; their outcomes make no difference, and savings are not added."""
+    rng, models = np.random.default_rng(2), {"small": (0.5, 0.02), "medium": (0.6, 0.1), "large": (0.8, 0.4)}
+    policy = {"policy": {"name": "ladder", "parameters": {"scale": 0.5}}}
+    wanted = {"arms": [*models], "items": ["solved", "saving"], "k": 3, "settings": policy | settings, "seed": 0}
+    groups: dict = {"control": [], "policy": [], "": []}
+
+    async def run() -> None:
+        async with serving(application(MemoryStore())) as http:
+            for status in (201, 200):  # the same again changes nothing
+                assert (await http.put("/v1/problems/p", json=wanted)).status_code == status
+            for n in range(300):
+                made, done, units = await ask(http, id=f"d{n}"), False, []
+                for arm in made["arms"]:
+                    if done:
+                        units.append({"arm": arm, "seen": False})
+                        continue
+                    done = bool(rng.random() < models[arm][0])
+                    saved = 1.0 - models[arm][1] / 0.5
+                    units += [{"arm": arm, "item": "solved", "value": float(done)}]
+                    units += [{"arm": arm, "item": "saving", "value": saved}]
+                assert (await tell(http, made["id"], feedback=units))["state"] == "complete"
+                groups[made.get("group") or ""].append(done)
+            found = (await http.get("/v1/problems/p/lift")).json()
+            said = (await http.get("/v1/problems/p")).json()
+            assert (found["left_out"], said["weights"]) == (0, [1.0, 0.0])
+            assert not any("unknown" in warning for warning in said["warnings"])
+            for name in ("policy", "control") if settings else ():
+                assert found[name]["decisions"] == len(groups[name])
+                assert found[name]["mean"]["value"] == pytest.approx(np.mean(groups[name]))
+            if not settings:
+                assert found["earned"]["realised"] == pytest.approx(np.mean(groups[""][-75:]), abs=0.02)
+                assert made["arms"][0] == "small"
+
+    asyncio.run(run())
+
+
+def test_an_outcome_that_was_not_seen_and_could_matter_leaves_the_reward_unknown():
+    async def trial(http, coordinator) -> None:
+        made = await ask(http, id="d0")
+        units = [{"arm": made["arms"][0], "value": 0.0}, {"arm": made["arms"][1], "seen": False}]
+        assert (await tell(http, "d0", feedback=units))["state"] == "complete"
+        assert coordinator.ledger.problems["default", "p"].history.unvalued == 1
+
+    during(trial)

@@ -283,41 +283,55 @@ def _arms_of(records: list[DecisionRecord]) -> Ints:
 
 
 def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
-    """Whether the reward is known: every entry was told, or filled at the end of the window.
+    """Whether the reward is known: every entry was told, filled at the end of the window, or makes no difference.
 
-    Of a decision about some items, these are what counts; their rewards are kept for problems of a moderate size.
+    Entries told as not seen make none where the reward is the same if all of them are 0 as if all are 1: on a ladder,
+    the rungs after the first success. Of a decision about some items, these are what counts; their rewards are kept for
+    problems of a moderate size.
     """
     if not record.active or not record.action or record.asked.n_items != problem.n_items:
         return False
     items = record.asked.items
     if items is not None and (problem.n_items > MAX_KEPT_ITEMS or not problem.reward.additive):
         return False
+    missing = False
     for row in record.rows:
         if row is None:
             return False
         seen = row if items is None else [row[i] for i in items]
         if seen and min(seen) >= 0.0:  # most rows: no code of a missing value among them
             continue
-        if PENDING in seen or UNSEEN in seen or (record.fill is None and DEFAULTED in seen):
+        if PENDING in seen or (record.fill is None and DEFAULTED in seen):
             return False
-    return True
+        missing = missing or UNSEEN in seen
+    return not missing or (problem.reward.additive and _is_determined(record, problem))
+
+
+def _is_determined(record: DecisionRecord, problem: Any) -> bool:
+    """Whether the reward is the same whatever the outcomes were that were not seen; rewards rise with outcomes."""
+    items, sizes = slice(None) if record.asked.items is None else [*record.asked.items], np.array([len(record.action)])
+    low, high = (
+        values_each(problem, np.array(rows, float)[:, items], sizes, problem.weights[items])
+        for rows in ([_fill_row(row, arm, record, problem, end) for arm, row in _rows_of(record)] for end in (0.0, 1.0))
+    )
+    return bool(low == high)
 
 
 def _outcome(row: Any, item: int, record: DecisionRecord) -> float:
     value: float = row[item]
-    return (record.fill or 0.0) if value == DEFAULTED else value
+    return (record.fill or 0.0) if value == DEFAULTED else max(value, 0.0)
 
 
 def _rows_of(record: DecisionRecord) -> Any:
     return zip(record.action, record.rows, strict=True)
 
 
-def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
-    """One value per item: the default where the end of the window filled it, 0 where the arm touches nothing."""
-    support, fill = problem.support, record.fill or 0.0
+def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any, unseen: float = 0.0) -> Any:
+    """One value per item: what fills those that were not seen, and 0 where the arm touches nothing."""
+    support, fill = problem.support, {DEFAULTED: record.fill or 0.0, UNSEEN: unseen}
+    told = row if min(row, default=0.0) >= 0.0 else [fill.get(x, x) for x in row]
     if not isinstance(support, Dense):
         values = np.zeros(problem.n_items)
-        values[support.items[support.start[arm] : support.start[arm + 1]]] = row
-        return np.where(values == DEFAULTED, fill, values)
-    told = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+        values[support.items[support.start[arm] : support.start[arm + 1]]] = told
+        return values
     return [*told, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

@@ -567,7 +567,8 @@ def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
     if not policy.name:
         policy = replace(policy, name=recommend(problem).name)
     settings = replace(spec.settings, policy=policy, provisional=provisional is UNSET or provisional)
-    return replace(spec, settings=settings)
+    saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
+    return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
 
 
 def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy:

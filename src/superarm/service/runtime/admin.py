@@ -51,7 +51,8 @@ def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
     settings, old = spec.settings, known.settings
     policy = settings.policy if settings.policy.name else replace(settings.policy, name=old.policy.name)
     provisional = old.provisional if settings.provisional is UNSET else settings.provisional
-    return replace(spec, settings=replace(settings, policy=policy, provisional=provisional))
+    weights = known.weights if spec.weights is None and policy.name == "ladder" else spec.weights
+    return replace(spec, weights=weights, settings=replace(settings, policy=policy, provisional=provisional))
 
 
 async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> None:
