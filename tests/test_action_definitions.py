@@ -92,6 +92,11 @@ def test_a_problem_refuses_an_action_set_that_does_not_fit_its_arms(actions, arg
     assert refusal.value.argument == argument
 
 
+def test_a_budget_that_is_too_small_names_the_arms_and_their_costs():
+    with pytest.raises(InvalidArgument, match=r"1.5 does not buy arm 1 \(2\), arm 3 \(7.5\)"):
+        sets.Knapsack([1.0, 2.0, 1.5, 7.5], 1.5)
+
+
 def test_costs_that_add_up_to_the_budget_but_for_rounding_are_within_it():
     bag = sets.Knapsack([0.1, 0.2, 0.3], 0.3)
     assert bag.includes(np.array([0, 1]), 3)

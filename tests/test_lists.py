@@ -135,6 +135,20 @@ def test_ladders_are_learnt_with_costs_that_are_known_or_not(learnt):
     assert early > 0.0
 
 
+def test_a_ladder_with_known_costs_takes_new_arms_in_the_way_that_its_error_names():
+    problem = sa.Problem(2, 1, sa.Coverage(), sa.Subsets(2))
+    agent = sa.Agent(problem, sa.policies.ladder([0.1, 0.3]), arms=["small", "large"], seed=0)
+    for _ in range(20):
+        agent.tell(agent.ask(), [[0], [1]])
+    with pytest.raises(sa.InvalidArgument, match="give 3, one per arm; to add arms to an agent"):
+        agent.add_arms(["new"])
+    agent.change_policy("kl_ucb")
+    agent.add_arms(["new"])
+    agent.change_policy(sa.policies.ladder([0.1, 0.3, 0.01]))
+    assert agent.ask().arms[0] == "new"
+    assert agent.tally.pulls[0].tolist() == [20.0, 20.0, 0.0]
+
+
 def test_a_ladder_refuses_what_does_not_fit():
     two = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2))
     with pytest.raises(sa.InvalidArgument, match="one item"):

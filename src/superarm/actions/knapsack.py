@@ -46,8 +46,9 @@ class Knapsack(Actions):
         self.convert("budget", float(floats(self.budget, "budget", low=0.0, high=np.finfo(float).max / 2.0)))
         unaffordable = np.flatnonzero(prices > self.money)
         if unaffordable.size:
-            wrong = f"{self.budget} does not buy arm {unaffordable[0]}"
-            raise InvalidArgument("budget", wrong, "raise it, or drop the arm", "Knapsack")
+            dear = ", ".join(f"arm {j} ({prices[j]:g})" for j in unaffordable[:10])
+            wrong = f"{self.budget:g} does not buy {dear}"
+            raise InvalidArgument("budget", wrong, "raise it, or leave out arms that cost more", "Knapsack")
 
     @property
     def money(self) -> float:

@@ -171,7 +171,9 @@ class Ladder(Oracle):
         right = problem.n_items == items and isinstance(problem.support, Dense) and problem.actions.uniform
         self.needs(right, f"{given}, and Subsets(k)", "give Ladder(costs) with one item, or Ladder() with two")
         if self.costs is not None and self.costs.shape != (problem.n_arms,):
-            raise InvalidArgument("costs", f"shape {self.costs.shape}", f"give {problem.n_arms}, one per arm")
+            way = 'agent.change_policy("kl_ucb"), add_arms(…), change_policy(ladder(all costs))'
+            remedy = f"give {problem.n_arms}, one per arm; to add arms to an agent: {way}"
+            raise InvalidArgument("costs", f"shape {self.costs.shape}", remedy)
 
 
 class Linearised(Oracle):
