@@ -1,9 +1,15 @@
 """The same against any OpenAI-compatible endpoint: choose models for every prompt, check the answers, learn.
 
     python examples/llm_endpoint.py URL MODEL=DOLLARS ... --budget 0.05 < prompts.jsonl
+    python examples/llm_endpoint.py URL MODEL=DOLLARS ... --ladder 2.00 --state agent.json < prompts.jsonl
 
 A line of the input is {"prompt": "...", "expect": "..."}: an answer that contains ``expect`` solves it. Put your own
 check (tests that pass, a judge) in its place. OPENAI_API_KEY is sent if it is set.
+
+DOLLARS is what a call costs on average: what the agent chooses by. MODEL=DOLLARS/IN/OUT gives dollars per million
+tokens besides; then a call is billed by the ``usage`` in its answer. A call that fails is not billed, and says nothing
+about the model: it counts as not seen. With ``--ladder WORTH`` models run one after the other until one succeeds, and
+WORTH is what a solved prompt is worth to you in dollars.
 """
 
 import argparse
@@ -12,43 +18,108 @@ import os
 import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import superarm as sa
 
 
-def complete(url: str, model: str, prompt: str) -> str:
-    """The answer of one model; an empty one if the call fails, which is said on stderr."""
+class Price(NamedTuple):
+    """Dollars per call, and per million tokens of prompt and answer; None if these are not known."""
+
+    call: float
+    tokens: tuple[float, float] | None = None
+
+    def bill(self, usage: dict) -> float:
+        """What a call costs that used so many tokens."""
+        if self.tokens is None or "completion_tokens" not in usage:
+            return self.call
+        return (usage.get("prompt_tokens", 0) * self.tokens[0] + usage["completion_tokens"] * self.tokens[1]) / 1e6
+
+
+def read_price(text: str) -> tuple[str, Price]:
+    """The name and the price of MODEL=DOLLARS or MODEL=DOLLARS/IN/OUT."""
+    name, _, price = text.rpartition("=")
+    try:
+        call, *tokens = map(float, price.split("/"))
+        if not name or call <= 0.0 or len(tokens) not in (0, 2):
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} has no price: give MODEL=DOLLARS or MODEL=DOLLARS/IN/OUT") from None
+    return name, Price(call, (tokens[0], tokens[1]) if tokens else None)
+
+
+def complete(url: str, prompt: str, model: str) -> tuple[str, dict] | None:
+    """The answer of one model and its usage; None if the call fails, which is said on stderr."""
     body = {"model": model, "messages": [{"role": "user", "content": prompt}]}
     head = {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', '')}"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), head)
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
-            return str(json.load(answer)["choices"][0]["message"]["content"])
-    except OSError as error:
-        print(f"{model}: {error}", file=sys.stderr)
-        return ""
+            found = json.load(answer)
+        return found["choices"][0]["message"]["content"] or "", found.get("usage") or {}
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        print(f"{model}: {error or type(error).__name__}", file=sys.stderr)
+        return None
+
+
+def open_agent(prices: dict[str, Price], budget: float | None, worth: float | None, state: Path | None) -> sa.Agent:
+    """A new agent, for sets within a budget or for a ladder; or the one that was saved, if it is about the same."""
+    costs = [price.call for price in prices.values()]
+    actions = sa.Subsets(len(costs)) if budget is None else sa.Knapsack(costs, budget)
+    policy = None if worth is None else sa.policies.ladder([cost / worth for cost in costs])
+    new = sa.Agent(sa.Problem(len(costs), 1, sa.Coverage(), actions), policy, arms=list(prices), seed=0)
+    if state is None or not state.exists():
+        return new
+    saved = sa.Agent.from_state(json.loads(state.read_text()))
+    if (saved.arms, saved.problem, saved.policy) != (new.arms, new.problem, new.policy):
+        raise SystemExit(f"{state} was saved with other models, prices or limits: give the same, or another file")
+    return saved
+
+
+def answer(agent: sa.Agent, task: dict, url: str, prices: dict[str, Price], ladder: bool) -> tuple[bool, float]:
+    """Run the models that the agent chooses, and tell it which succeeded: whether one did, and the dollars."""
+    decision, call = agent.ask(), partial(complete, url, task["prompt"])
+    won: list[bool | None] = []  # None: the call failed, or was not made
+    dollars = 0.0
+    with ThreadPoolExecutor(8) as pool:
+        answers = map(call, decision.arms) if ladder else pool.map(call, decision.arms)
+        for model, found in zip(decision.arms, answers, strict=True):
+            won.append(None if found is None else task["expect"] in found[0])
+            dollars += 0.0 if found is None else prices[model].bill(found[1])
+            if ladder and won[-1]:
+                break
+    tried = len(won)
+    won += [None] * (len(decision.arms) - tried)
+    agent.tell(decision, [[float(one or 0)] for one in won], seen=[[one is not None] for one in won])
+    print(f"{', '.join(decision.arms[:tried])}: {'solved' if True in won else 'not solved'}")
+    return True in won, dollars
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
-    parser.add_argument("models", nargs="+", help="MODEL=DOLLARS per call")
-    parser.add_argument("--budget", type=float, required=True)
+    parser.add_argument("models", nargs="+", type=read_price, help="MODEL=DOLLARS per call")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--budget", type=float, help="dollars per prompt: models that run at the same time")
+    mode.add_argument("--ladder", type=float, metavar="WORTH", help="one model after the other, until one succeeds")
+    parser.add_argument("--state", type=Path, help="the file that the agent is saved to, and resumed from")
     given = parser.parse_args()
-    prices = {name: float(price) for name, _, price in (one.rpartition("=") for one in given.models)}
-    actions = sa.Knapsack(list(prices.values()), given.budget)
-    agent = sa.Agent(sa.Problem(len(prices), 1, sa.Coverage(), actions), arms=list(prices), seed=0)
-    solved = dollars = n = 0.0
-    with ThreadPoolExecutor(8) as pool:
-        for line in sys.stdin:
-            task = json.loads(line)
-            decision = agent.ask()
-            answers = pool.map(lambda model, prompt=task["prompt"]: complete(given.url, model, prompt), decision.arms)
-            won = [task["expect"] in answer for answer in answers]
-            agent.tell(decision, [[float(one)] for one in won])
-            solved, dollars, n = solved + any(won), dollars + sum(prices[arm] for arm in decision.arms), n + 1
-            print(f"{', '.join(decision.arms)}: {'solved' if any(won) else 'not solved'}")
-    print(f"{solved:.0f} of {n:.0f} solved at ${dollars / max(n, 1):.4f} per task")
+    prices = dict(given.models)
+    if given.budget is not None and (dear := [name for name, price in prices.items() if price.call > given.budget]):
+        parser.error(f"--budget {given.budget:g} does not buy {', '.join(dear)}: raise it, or leave them out")
+    agent = open_agent(prices, given.budget, given.ladder, given.state)
+    n_solved = dollars = n = 0.0
+    for line in sys.stdin:
+        solved, spent = answer(agent, json.loads(line), given.url, prices, given.ladder is not None)
+        n_solved, dollars, n = n_solved + solved, dollars + spent, n + 1
+        if given.state is not None:
+            new = given.state.with_suffix(".new")
+            new.write_text(json.dumps(agent.to_state()))
+            new.replace(given.state)
+    each = f"${dollars / n_solved:.4f} per solved task" if n_solved else "none solved"
+    print(f"{n_solved:.0f} of {n:.0f} solved at ${dollars / max(n, 1):.4f} per task, {each}")
 
 
 if __name__ == "__main__":

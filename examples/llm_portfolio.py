@@ -4,7 +4,8 @@
     python examples/llm_portfolio.py --fetch    # 25 coding models on 500 issues, with costs (CC BY-NC 4.0, 4 MB)
 
 An issue is solved if one of the models that ran solves it. Every model that runs costs money, and the mean cost of an
-issue is limited. Prints solved issues and dollars per issue, and draws both into llm-portfolio.png.
+issue is limited. Prints solved issues, dollars per issue and, in brackets, per solved issue; draws the first two into
+llm-portfolio.png in the working directory.
 """
 
 import argparse
@@ -126,6 +127,11 @@ def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: 
     figure.savefig(path, dpi=150)
 
 
+def cell(share: float, dollars: float) -> str:
+    """The share of solved issues, dollars per issue, and in brackets dollars per solved issue."""
+    return f"{100 * share:.1f} % at ${dollars:.3f} (${dollars / share:.3f})" if share else "0.0 %"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fetch", action="store_true", help="download the recorded outcomes (CC BY-NC 4.0)")
@@ -140,10 +146,9 @@ def main() -> None:
     found = compare(solved, cost, given.orders, sa.Linear() if given.linear else COUNTED_ONCE)
     print(f"{'budget':>8}  " + "  ".join(f"{name:>26}" for name in found))
     for n, budget in enumerate(BUDGETS):
-        cells = (f"{100 * points[n][0]:.1f} % at ${points[n][1]:.3f}" for points in found.values())
-        print(f"{'$' + format(budget, '.2f'):>8}  " + "  ".join(f"{cell:>26}" for cell in cells))
+        print(f"{'$' + format(budget, '.2f'):>8}  " + "  ".join(f"{cell(*of[n]):>26}" for of in found.values()))
     best = int(solved.mean(0).argmax())
-    print(f"best model in hindsight: {100 * solved[:, best].mean():.1f} % at ${cost[:, best].mean():.3f}")
+    print(f"best model in hindsight: {cell(solved[:, best].mean(), cost[:, best].mean())}")
     draw(found, solved, cost, Path("llm-portfolio.png"))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import superarm as sa
 from examples import llm_portfolio, shelf
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -45,15 +46,17 @@ def test_a_set_solves_more_than_one_model_within_the_budget():
 
 
 class StandIn(http.server.BaseHTTPRequestHandler):
-    """Model "good" knows the answer, "bad" does not, and "down" fails."""
+    """Model "good" knows the answer, "bad" does not, "silent" says nothing, "down" fails, "odd" answers otherwise."""
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked["model"] == "down":
             self.send_error(500)
             return
-        text = "it is 42" if asked["model"] == "good" else "no idea"
-        body = json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+        text = {"good": "it is 42", "silent": None}.get(asked["model"], "no idea")
+        reply = {"choices": [{"message": {"role": "assistant", "content": text}}]}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 2000}
+        body = json.dumps({"error": "busy"} if asked["model"] == "odd" else reply | {"usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -71,23 +74,51 @@ def endpoint():
         server.shutdown()
 
 
+def ask_endpoint(endpoint, n, *words, status=0):
+    prompts = "".join(json.dumps({"prompt": "6 x 7?", "expect": "42"}) + "\n" for _ in range(n))
+    command = [sys.executable, EXAMPLES / "llm_endpoint.py", endpoint, *map(str, words)]
+    done = subprocess.run(command, input=prompts, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stderr
+    return done.stdout.splitlines(), done.stderr
+
+
 def test_an_endpoint_is_asked_and_the_good_model_is_found(endpoint):
-    prompts = "".join(json.dumps({"prompt": "6 x 7?", "expect": "42"}) + "\n" for _ in range(40))
-    words = [
-        sys.executable,
-        EXAMPLES / "llm_endpoint.py",
-        endpoint,
-        "bad=0.02",
-        "good=0.03",
-        "down=0.02",
-        "--budget",
-        "0.03",
-    ]
-    done = subprocess.run(words, input=prompts, capture_output=True, text=True, timeout=60, check=True)
-    lines = done.stdout.splitlines()
+    lines, errors = ask_endpoint(endpoint, 40, "bad=0.02", "good=0.03", "silent=0.03", "--budget", 0.03)
     assert lines[-11:-1] == ["good: solved"] * 10
     assert int(lines[-1].split()[0]) >= 30
-    assert "down: HTTP Error" in done.stderr
+    assert errors == ""
+
+
+def test_failed_calls_are_neither_billed_nor_held_against_a_model_and_the_agent_is_resumed(endpoint, tmp_path):
+    state = tmp_path / "agent.json"
+    models = ["down=0.01", "odd=0.01", "good=0.03/1/2"]
+    lines, errors = ask_endpoint(endpoint, 6, *models, "--budget", 0.05, "--state", state)
+    assert lines[-1] == "6 of 6 solved at $0.0050 per task, $0.0050 per solved task"  # 1000 and 2000 tokens
+    assert "down: HTTP Error 500" in errors
+    assert "odd: 'choices'" in errors
+    ask_endpoint(endpoint, 4, *models, "--budget", 0.05, "--state", state)
+    tally = sa.Agent.from_state(json.loads(state.read_text())).tally
+    assert np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).ravel().tolist() == [0, 0, 10]
+    _, refused = ask_endpoint(endpoint, 1, *models, "--budget", 0.06, "--state", state, status=1)
+    assert "saved with other models, prices or limits" in refused
+
+
+def test_a_ladder_of_models_stops_at_the_first_success(endpoint):
+    lines, _ = ask_endpoint(endpoint, 30, "good=0.03", "bad=0.02", "--ladder", 1.0)
+    assert set(lines[:-1]) == {"bad, good: solved", "good: solved"}
+    assert lines[-11:-1].count("good: solved") > 5
+    assert lines[-1].startswith("30 of 30 solved")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good", "--budget", "1"], "'good' has no price"),
+        (["good=0.1", "dear=2", "--budget", "1"], "--budget 1 does not buy dear"),
+    ],
+)
+def test_models_without_a_price_or_above_the_budget_are_refused(words, said):
+    assert said in ask_endpoint("http://127.0.0.1:1/v1", 0, *words, status=2)[1]
 
 
 def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkeypatch):
