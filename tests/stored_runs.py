@@ -223,8 +223,8 @@ def seen_of(api, problems, decisions):
             "retired": [arm["arm"] for arm in arms["arms"] if arm["retired"]],
             "counters": hashlib.sha256(text.encode()).hexdigest(),
         }
-    for tenant, id in decisions:
-        known["decisions"][f"{tenant}/{id}"] = api.call(tenant, "GET", f"/decisions/{id}")
+    for tenant, problem, id in decisions:
+        known["decisions"][f"{tenant}/{id}"] = api.call(tenant, "GET", f"/problems/{problem}/decisions/{id}")
     return known
 
 
@@ -238,6 +238,6 @@ def next_slates(api, problems):
             found.append([decision["t"], decision["action"], decision.get("propensities")])
             if n % 3 != 1:
                 rows = [{"arm": arm, "value": outcome_of(n, j, 0)} for j, arm in enumerate(decision["arms"])]
-                api.call(tenant, "POST", f"/decisions/{decision['id']}/feedback", {"feedback": rows})
+                api.call(tenant, "POST", f"/problems/{name}/decisions/{decision['id']}/feedback", {"feedback": rows})
         slates[f"{tenant}/{name}"] = found
     return slates

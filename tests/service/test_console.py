@@ -43,7 +43,7 @@ def decide(server: Server, id: str, *values: float) -> list[str]:
     body = httpx.post(f"{server.url}/v1/problems/few/decisions", json={"id": id}, timeout=60.0).json()
     units = [{"arm": arm, "value": value} for arm, value in zip(body["arms"], values, strict=False)]
     if units:
-        httpx.post(f"{server.url}/v1/problems/p/decisions/{id}/feedback", json={"feedback": units}).raise_for_status()
+        httpx.post(f"{server.url}/v1/problems/few/decisions/{id}/feedback", json={"feedback": units}).raise_for_status()
     return body["arms"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain import spec as context_spec
+from superarm.service.domain import context_spec
 from superarm.service.domain.events import Asked, Framed
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot, verify
 from superarm.service.storage.sqlite import Sqlite

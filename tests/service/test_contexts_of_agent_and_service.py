@@ -19,8 +19,8 @@ import superarm as sa
 from superarm.agent.state import held_to_plain, tally_to_plain
 from superarm.context import frames
 from superarm.core.tally import Tally
+from superarm.service.domain.context_spec import ContextSpec
 from superarm.service.domain.ledger import Ledger
-from superarm.service.domain.spec import ContextSpec
 from superarm.service.storage import snapshot
 
 from .test_agent_and_service import ACTIONS, ARMS, ITEMS, PHASES, POLICIES, REWARDS, SIZES, SUPPORT, Pair, drive_both

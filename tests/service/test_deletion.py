@@ -53,7 +53,7 @@ def test_a_deleted_problem_is_gone_and_its_name_is_free(reopen):
     reader = reopen(reading=True)
     assert verify(reader).faults == []
     ledger = restore_ledger(reader)[0]
-    assert {key: state.asked for key, state in ledger.problems.items()} == {("default", "p"): 1, ("default", "kept"): 1}
+    assert {name: state.learner.asked for (_, name), state in ledger.problems.items()} == {"p": 1, "kept": 1}
     assert {row["decision"] for row in rows(reader)} == {"new", "other"}
     assert [one["arms"] for one in describe_problems(reader, problem="p")] == [["x", "y"]]
     reader.close()

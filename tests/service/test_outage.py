@@ -342,7 +342,7 @@ async def _outlive(database: Database, url: str) -> None:
             await until(lambda: is_ready(restarted))
             await until(lambda: is_ready(http))
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
-            assert (await restarted.get("/v1/problems/p/decisions/d1")).status_code == 503  # the first serves it
+            assert (await restarted.get("/v1/problems/p/decisions/d1")).status_code == 200  # the first releases it
     reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]

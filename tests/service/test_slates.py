@@ -43,7 +43,7 @@ def make(k=2, policy="kl_ucb", reward="coverage", explore=0.0, n=6, seed=0, pull
 def agent_of(learner, id, actions=None):
     """An agent with the same tally that draws the random numbers of decision ``id``."""
     problem = learner.problem if actions is None else learner.problem.changed(actions=actions)
-    agent = sa.Agent(problem, learner.policy, arms=learner.arms.all)
+    agent = sa.Agent(problem, learner.chooser.policy, arms=learner.arms.all)
     agent.learner.restore(learner.tally, 0)
     agent._choosing = learner.key("mind", id)
     return agent

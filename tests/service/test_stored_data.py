@@ -71,7 +71,8 @@ def test_a_database_is_sound_and_continues_with_the_same_slates(database):
     keys = expected["keys"]
     with Server(db) as server, httpx.Client(base_url=server.url, timeout=60.0) as http:
         api = Api(http, keys)
-        seen = seen_of(api, expected["problems"], expected["decisions"])
+        made = [(key.split("/")[0], one["problem"], one["id"]) for key, one in expected["seen"]["decisions"].items()]
+        seen = seen_of(api, expected["problems"], made)
         assert seen["problems"] == expected["seen"]["problems"]
         assert seen["decisions"] == expected["seen"]["decisions"]
         assert certain(next_slates(api, expected["ask"])) == certain(expected["next"])

@@ -69,12 +69,11 @@ def problem_spec(policy: str) -> dict[str, Any]:
     return {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2, "seed": 7, "settings": settings}
 
 
-def feed(http: httpx.Client, id: str, n: int) -> None:
+def feed(http: httpx.Client, decisions: str, id: str, n: int) -> None:
     """Complete a decision."""
-    path = f"/v1/problems/{id.partition('-')[0]}/decisions/{id}"
-    slate = http.get(path).json()["arms"]
+    slate = http.get(f"{decisions}/{id}").json()["arms"]
     feedback = [{"arm": arm, "item": item, "value": (n + len(arm)) % 2} for arm in slate for item in "xy"]
-    reply = http.post(f"{path}/feedback", json={"feedback": feedback})
+    reply = http.post(f"{decisions}/{id}/feedback", json={"feedback": feedback})
     assert reply.status_code == 200, reply.text
 
 
@@ -99,14 +98,15 @@ def upgrade(old: Version, new: Version, db: str) -> int:
             if turn:
                 assert read_counters(http) == left, f"{version.name} in turn {turn}"
             for policy in POLICIES:
+                decisions = f"/v1/problems/{policy}/decisions" if turn else "/v1/decisions"  # which the earliest had
                 if turn:
-                    feed(http, f"{policy}-{turn - 1}-9", turn)  # made in the turn before
+                    feed(http, decisions, f"{policy}-{turn - 1}-9", turn)  # made in the turn before
                 for n in range(10):
                     id = f"{policy}-{turn}-{n}"
                     reply = http.post(f"/v1/problems/{policy}/decisions", json={"id": id})
                     assert reply.status_code == 201, reply.text
                     if n < 8:
-                        feed(http, id, n)
+                        feed(http, decisions, id, n)
             left = read_counters(http)
         new.run("verify", "--db", db)
         if turn == 0 and "://" in db:

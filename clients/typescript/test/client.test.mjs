@@ -86,7 +86,7 @@ test("what got no answer, 429 or 503 is sent again, and nothing else", async () 
 test("every operation can be called by its name", async () => {
   const lift = await service.call("get_lift", { path: { name }, query: { delta: 0.1 } });
   assert.equal(lift.delta, 0.1);
-  const lines = await service.call("post_bulk", { body: '{"decision": "nobody", "feedback": []}\n' });
+  const lines = await service.call("post_bulk", { path: { name }, body: '{"decision": "nobody", "feedback": []}\n' });
   assert.equal(JSON.parse(lines).error.code, "unknown");
   await assert.rejects(service.call("get_problem", { path: { name: "a/b" } }), { status: 404 });
 });

@@ -15,12 +15,11 @@ from starlette.routing import Match, Route
 
 from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
-from superarm.service.errors import RequestError
+from superarm.service.errors import RequestError, refusal
 from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate, client_of, error_reply, json_reply
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
-from superarm.service.replies import refusal
 from superarm.service.runtime.feedback import expire
 from superarm.service.runtime.learning import learn_regularly
 from superarm.service.storage.base import Store

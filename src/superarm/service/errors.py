@@ -1,5 +1,7 @@
 """Errors that the service answers a request with: an HTTP status, a code and a sentence."""
 
+from msgspec import Struct
+
 from superarm.core.errors import SuperarmError
 
 
@@ -33,3 +35,35 @@ NOT_NOW = "the database cannot be used at present; the log of the service says w
 def overloaded(message: str, seconds: int = 1) -> RequestError:
     """503: nothing was written; try again."""
     return RequestError(503, "unavailable", message, seconds)
+
+
+class ErrorBody(Struct, frozen=True):
+    """Why nothing was done.
+
+    Parameters
+    ----------
+    code
+        The kind of error, for programs.
+    message
+        What was wrong and what would be right, for people.
+    """
+
+    code: str
+    message: str
+
+
+class ErrorReply(Struct, frozen=True):
+    """Why nothing was done.
+
+    Parameters
+    ----------
+    error
+        The error.
+    """
+
+    error: ErrorBody
+
+
+def refusal(code: str, message: str) -> ErrorReply:
+    """The reply that says why nothing was done."""
+    return ErrorReply(ErrorBody(code, message))

@@ -4,7 +4,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from superarm.service.domain.spec import GivenFeatures, Settings
+from superarm.service.domain.context_spec import GivenFeatures
+from superarm.service.domain.spec import Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -421,45 +422,6 @@ class ErasedReply(Struct, frozen=True):
     erased: int
 
 
-class AuditEntry(Struct, frozen=True):
-    """One change.
-
-    Parameters
-    ----------
-    at
-        When, in milliseconds since 1970.
-    what
-        What was changed.
-    problem
-        Of which problem; null for keys.
-    by
-        The id of the key that did it.
-    details
-        What it changed.
-    """
-
-    at: int
-    what: str
-    problem: str | None
-    by: str
-    details: dict[str, Any]
-
-
-class AuditReply(Struct, frozen=True):
-    """A page of changes, newest first.
-
-    Parameters
-    ----------
-    entries
-        The changes.
-    total
-        How many there are.
-    """
-
-    entries: list[AuditEntry]
-    total: int
-
-
 class FeatureEffect(Struct, frozen=True):
     """What a feature adds to the estimate of an arm.
 
@@ -518,35 +480,3 @@ class ExplanationReply(Struct, frozen=True):
     id: str
     problem: str
     arms: list[ExplainedArmReply]
-
-
-class ErrorBody(Struct, frozen=True):
-    """Why nothing was done.
-
-    Parameters
-    ----------
-    code
-        The kind of error, for programs.
-    message
-        What was wrong and what would be right, for people.
-    """
-
-    code: str
-    message: str
-
-
-class ErrorReply(Struct, frozen=True):
-    """Why nothing was done.
-
-    Parameters
-    ----------
-    error
-        The error.
-    """
-
-    error: ErrorBody
-
-
-def refusal(code: str, message: str) -> ErrorReply:
-    """The reply that says why nothing was done."""
-    return ErrorReply(ErrorBody(code, message))

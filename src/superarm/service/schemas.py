@@ -6,17 +6,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
 from superarm.service.domain.components import AnyActionSpec, Name
-from superarm.service.domain.spec import (
-    MAX_ARMS,
-    MAX_ITEMS,
-    MAX_K,
-    GivenFeatures,
-    PolicySpec,
-    Settings,
-    Share,
-    Vector,
-    Weight,
-)
+from superarm.service.domain.context_spec import GivenFeatures, Vector
+from superarm.service.domain.spec import MAX_ARMS, MAX_ITEMS, MAX_K, PolicySpec, Settings, Share, Weight
 
 MAX_BULK = 10_000
 

@@ -18,11 +18,7 @@ called superarm, to the address of that service."""
 LISTENING = ("host", "port", "access_log", "forwarded_allow_ips", "ssl_certfile", "ssl_keyfile", "ssl_keyfile_password")
 """Settings that are options of uvicorn."""
 
-DEMO_SEED = 0
-
 _FILE: Any = {"type": click.Path(exists=True, dir_okay=False)}
-_FLAG: Any = {"is_flag": True}
-_MANY: Any = {"multiple": True}
 
 
 def _whole(least: int, default: int) -> Any:
@@ -42,7 +38,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("ssl-certfile", "Serve HTTPS with this certificate (PEM, with its chain).", _FILE),
     ("ssl-keyfile", "The private key of the certificate, if it is not in the same file.", _FILE),
     ("ssl-keyfile-password", "The password of the private key; better given by the environment.", {}),
-    ("access-log", "Write a line to the log for every request.", _FLAG),
+    ("access-log", "Write a line to the log for every request.", {"is_flag": True}),
     ("admin-key", "A key with the scopes admin and metrics that is created if it is not known; see keys new.", {}),
     ("rate", "Requests per second and key; no limit by default.", {"type": click.FloatRange(min=0.1)}),
     ("max-problems", "Problems that a tenant may have.", _whole(1, 1_000)),
@@ -52,7 +48,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     (
         "import",
         "A module (for experiments also a .py file) with components of your own; may be given several times.",
-        {**_MANY, "metavar": "MODULE"},
+        {"multiple": True, "metavar": "MODULE"},
     ),
 )
 
@@ -71,11 +67,7 @@ def read_file(context: click.Context, parameter: click.Parameter, path: Path | N
             raise click.BadParameter(f"{path}: there is no setting {name!r}; there are {', '.join(sorted(known))}")
         if isinstance(value, dict) or (isinstance(value, list) and not known[name].get("multiple")):
             raise click.BadParameter(f"{path}: {name} is a table or a list; give one value")
-    context.default_map = {_field(name): value for name, value in given.items()}
-
-
-def _field(name: str) -> str:
-    return name.replace("-", "_")
+    context.default_map = {name.replace("-", "_"): value for name, value in given.items()}
 
 
 def _with_settings(command: Any) -> Any:
@@ -133,5 +125,5 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as an exception, so that the directory goes away
     with tempfile.TemporaryDirectory(prefix="superarm-demo-") as directory:
         click.echo(f"The console is at {url}/; Ctrl-C ends the demo.", err=True)
-        with visit_in_background(url, DEMO_SEED):
+        with visit_in_background(url, seed=0):
             yield db if given else str(Path(directory) / "demo.db")

@@ -14,10 +14,9 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError
 from superarm.service.http import views
-from superarm.service.http.audit import read_audit
+from superarm.service.http.audit import AuditEntry, read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.service import Service
-from superarm.service.replies import AuditEntry
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
@@ -135,7 +134,7 @@ def _problem_data(state: ProblemState, view: PageView, item: int | None, health:
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
     table, last = arms.list_arms(state, view, item), history.last
     finished = history.complete + history.expired
-    about = {"words": state.words, "k": state.k, "settings": settings, "version": len(state.versions)}
+    about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
     about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
     about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
     about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}

@@ -10,7 +10,8 @@ from typing import Any, Union
 from msgspec import Struct, field, json
 
 from superarm.service.domain.components import AnyActionSpec
-from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
+from superarm.service.domain.context_spec import GivenFeatures
+from superarm.service.domain.spec import ProblemSpec, Settings
 
 ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
 """The item that means all items; the value of what was not observed, and that of what may still be observed."""
@@ -112,22 +113,17 @@ class Deleted(Event, frozen=True):
 
 
 class ErasureRequested(Event, frozen=True, tag="erasure"):
-    """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which.
-
-    ``archives`` is what earlier versions noted of decisions that were not in the log any more.
-    """
+    """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which."""
 
     n: int
     unit: bool = False
     by: str = ""
-    archives: dict[str, str] = field(default_factory=dict)
 
 
 class Compacted(Event, frozen=True):
-    """``n`` decisions of a problem were removed from the log, by earlier versions to the file ``archive``."""
+    """``n`` decisions of a problem were removed from the log."""
 
     n: int
-    archive: str = ""
 
 
 class Framed(Event, frozen=True):

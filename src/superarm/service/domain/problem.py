@@ -21,7 +21,6 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
-from superarm.policies import Policy
 from superarm.service.domain import decision as decisions
 from superarm.service.domain import events
 from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, refits, to_actions
@@ -79,11 +78,6 @@ class ProblemState:
         return self.learner.problem
 
     @property
-    def policy(self) -> Policy:
-        """The policy in force."""
-        return self.chooser.policy
-
-    @property
     def chooser(self) -> Learner:
         """What slates are chosen by: the learner, or that of the classes of visitors, where several were learnt."""
         if self.learnt is None or not self.learnt.in_force:
@@ -92,19 +86,9 @@ class ProblemState:
         return self.learnt.learner
 
     @property
-    def k(self) -> int:
-        """The size of the largest slate."""
-        return self.learner.problem.k
-
-    @property
     def retired(self) -> Bools:
         """Which arms are retired."""
         return self.learner.retired
-
-    @property
-    def asked(self) -> int:
-        """The last round that a decision was made for: a refused decision may use up a round, two may share one."""
-        return self.learner.asked
 
     @property
     def decisions(self) -> int:

@@ -66,7 +66,7 @@ class Slate(NamedTuple):
 
 def exact_chances(learner: ProblemState, drawn: Drawn) -> Slate | None:
     """The slate with its chances where a formula is known, else None."""
-    policy, share = learner.policy, learner.settings.explore
+    policy, share = learner.chooser.policy, learner.settings.explore
     own = learner.is_random
     if not drawn.queue or (not own and share == 0.0):
         return Slate(drawn.action, (1.0,) * len(drawn.action))
@@ -184,7 +184,7 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     greedy = learner.problem.reward.submodular and not learner.whole_batches
     if request.slots is not None:
         base = Slots(request.slots | ~request.slots.any(axis=0))  # arms that no slot may hold are not eligible
-    elif request.k is not None and request.k < learner.k and not greedy:
+    elif request.k is not None and request.k < learner.problem.k and not greedy:
         base = Subsets(request.k)
     if request.pinned:
         try:
@@ -213,7 +213,7 @@ def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
 
 
 def _size(learner: ProblemState, request: SlateRequest) -> int:
-    largest, wanted = learner.k, len(request.slots) if request.slots is not None else request.k
+    largest, wanted = learner.problem.k, len(request.slots) if request.slots is not None else request.k
     if wanted is not None and not isinstance(learner.problem.actions, Subsets):
         raise invalid("k", "the action set decides how large a slate is", "leave out k and slots")
     if wanted is not None and wanted > largest:
@@ -365,7 +365,7 @@ def assign_group(
 def _fixed(learner: ProblemState, names: list[str], request: SlateRequest) -> tuple[int, ...] | None:
     """The fixed slate, if the request allows it."""
     slate = tuple(learner.arms.numbers(names).tolist())
-    size = len(request.slots) if request.slots is not None else request.k or learner.k
+    size = len(request.slots) if request.slots is not None else request.k or learner.problem.k
     playable = bool(playable_arms(learner, request)[[*slate]].all())
     fits = playable and set(request.pinned) <= set(slate) and len(slate) <= size
     if request.slots is not None and fits:

@@ -1,6 +1,5 @@
 """The HTTP interface: a table of operations, their handlers, keys, rate limits, metrics and the OpenAPI document.
 
-operations: the table · endpoint: from a request to a reply · handlers, explanations, audit: what operations do ·
-views: state as replies · query: the parts of a request · auth: keys and signed ids · beacon: feedback of browsers ·
-metrics · openapi · service: what all of them share
+operations: the table · endpoint: from a request to a reply · handlers, audit: what operations do · views: state as
+replies · query: the parts of a request · auth: keys · metrics · openapi · service: what all of them share
 """

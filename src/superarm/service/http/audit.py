@@ -4,13 +4,52 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
-from superarm.service.replies import AuditEntry
 from superarm.service.storage.base import Store
 
 MAX_NAMES = 100
 """Of a change with more names, only so many are shown."""
+
+
+class AuditEntry(Struct, frozen=True):
+    """One change.
+
+    Parameters
+    ----------
+    at
+        When, in milliseconds since 1970.
+    what
+        What was changed.
+    problem
+        Of which problem; null for keys.
+    by
+        The id of the key that did it.
+    details
+        What it changed.
+    """
+
+    at: int
+    what: str
+    problem: str | None
+    by: str
+    details: dict[str, Any]
+
+
+class AuditReply(Struct, frozen=True):
+    """A page of changes, newest first.
+
+    Parameters
+    ----------
+    entries
+        The changes.
+    total
+        How many there are.
+    """
+
+    entries: list[AuditEntry]
+    total: int
 
 
 def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntry]:

@@ -10,9 +10,10 @@ import msgspec
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
+from superarm.service.domain.events import Deleted
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.errors import RequestError, invalid
+from superarm.service.errors import RequestError, invalid, refusal
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal
 from superarm.service.http.query import explain as explain_body
@@ -20,7 +21,7 @@ from superarm.service.http.query import parse_problem_name
 from superarm.service.http.service import Service
 from superarm.service.runtime import admin, feedback, learning
 from superarm.service.runtime.ask import ask
-from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
+from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator, now_ms
 from superarm.service.runtime.feedback import run_all
 
 Result = TypeVar("Result")
@@ -156,7 +157,7 @@ async def post_outcomes(call: Call) -> Answer:
 async def delete_problem(call: Call) -> Answer:
     """Delete a problem with its decisions. Its name may be used again, for another problem."""
     n = (await call.state()).decisions
-    await admin.delete(call.coordinator, *call.problem, call.who.key)
+    await call.coordinator.change(*call.problem, lambda state: Deleted(now_ms(), call.who.key))
     return 200, replies.ErasedReply(call.path["name"], n)
 
 
@@ -168,7 +169,7 @@ async def post_decision(call: Call) -> Answer:
 
 async def post_decisions(call: Call) -> Answer:
     """Ask for several decisions at once."""
-    k, asked = (await call.state()).k, call.body.decisions
+    k, asked = (await call.state()).problem.k, call.body.decisions
     if sum(k if body.k is None else min(body.k, k) for body in asked) > schemas.MAX_BULK_ARMS:
         said = f"{len(asked)} decisions of up to {k} arms; ask for at most {schemas.MAX_BULK_ARMS} arms at once"
         raise RequestError(413, "too_large", said)
@@ -178,9 +179,9 @@ async def post_decisions(call: Call) -> Answer:
         try:
             return (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
-            return replies.refusal(error.code, error.message)
+            return refusal(error.code, error.message)
         except InvalidArgument as error:
-            return replies.refusal("invalid", str(error))
+            return refusal("invalid", str(error))
 
     return 200, replies.DecisionsReply(await run_all(asked, one))
 
@@ -232,9 +233,9 @@ async def post_bulk(call: Call) -> Answer:
             body = _line.decode(line)
             return await feedback.tell(call.coordinator, *call.problem, body.decision, body)
         except RequestError as error:
-            return replies.refusal(error.code, error.message)
+            return refusal(error.code, error.message)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            return replies.refusal("invalid", explain_body(str(error)))
+            return refusal("invalid", explain_body(str(error)))
 
     return 200, _encoder.encode_lines(await run_all(lines, one))
 
@@ -246,7 +247,7 @@ async def get_audit(call: Call) -> Answer:
     """Administrative changes, newest first; offset and limit select a page, problem one problem."""
     query, store = call.query, call.coordinator.store
     entries = await asyncio.to_thread(audit.read_audit, store, call.who.tenant, query.problem)
-    return 200, replies.AuditReply(entries[query.offset : query.offset + query.limit], len(entries))
+    return 200, audit.AuditReply(entries[query.offset : query.offset + query.limit], len(entries))
 
 
 def _named(name: str | None, what: str, names: Names) -> int | None:

@@ -10,8 +10,8 @@ import msgspec
 from superarm import __version__
 from superarm.service.domain.components import Name
 from superarm.service.domain.spec import ProblemName
+from superarm.service.errors import ErrorReply
 from superarm.service.http.operations import Operation
-from superarm.service.replies import ErrorReply
 
 _REF = "#/components/schemas/{name}"
 _WORDS = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import handlers
+from superarm.service.http import audit, handlers
 from superarm.service.http.handlers import Answer, Call
 
 P = "/v1/problems/{name}"
@@ -69,7 +69,7 @@ FEW, MOST = (404, 422), (404, 409, 422)
 OPERATIONS = (
     Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
     Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
-    Operation("GET", "/v1/audit", "admin", handlers.get_audit, replies.AuditReply, (422,), query=schemas.AuditQuery),
+    Operation("GET", "/v1/audit", "admin", handlers.get_audit, audit.AuditReply, (422,), query=schemas.AuditQuery),
     Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
     Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=schemas.PageQuery),
     Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),

@@ -50,7 +50,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemRe
         name,
         learner.problem.n_arms,
         learner.problem.n_items,
-        learner.k,
+        learner.problem.k,
         learner.decisions,
         pending,
         len(learner.versions),
@@ -58,7 +58,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemRe
         list(learner.items.all),
         learner.problem.weights.tolist(),
         list_warnings(learner),
-        learner.asked,
+        learner.learner.asked,
         advice.reason if learner.settings.policy.name == advice.name else UNSET,
     )
 

@@ -2,5 +2,5 @@
 
 ask: a decision · feedback: what came of it, and erasure · admin: problems and settings · coordinator: one lock per
 problem, under which events are planned, written and applied · writer: the thread that commits · ownership: which
-problems this process serves · compacting · condition: whether the process can serve
+problems this process serves · learning: items · condition: whether the process can serve
 """

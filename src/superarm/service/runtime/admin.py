@@ -15,8 +15,9 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
+from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError, conflict, invalid, unknown
@@ -55,11 +56,6 @@ def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
     return replace(spec, weights=weights, settings=replace(settings, policy=policy, provisional=provisional))
 
 
-async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> None:
-    """Delete a problem with its decisions; its name may be used again."""
-    await coordinator.change(tenant, name, lambda learner: Deleted(now_ms(), by))
-
-
 def _check(spec: ProblemSpec) -> ProblemSpec:
     """The description with what its owner left out, if all of it fits."""
     specs.check_new_names(spec.arms, "arms")
@@ -68,7 +64,6 @@ def _check(spec: ProblemSpec) -> ProblemSpec:
         problem, arms = specs.to_problem(spec), Names(spec.arms, "arms")
         spec = specs.complete(spec, problem)
         specs.check_settings(spec.settings, problem, arms)
-        specs.check_control(spec.settings, problem, arms)
         return spec
     except InvalidArgument as error:
         argument = f"settings.{error.argument}" if error.argument.startswith("policy.") else error.argument
@@ -83,7 +78,6 @@ async def change_settings(
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
         specs.check_settings(settings, learner.problem, learner.arms)
-        specs.check_control(settings, learner.problem, learner.arms)
         if settings == learner.settings:
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
@@ -153,7 +147,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
         try:
             require_actions(learner.problem, body.actions)
             more = enlarge(learner.learner, add, body.actions, support)
-            specs.check_context(with_arms(learner.problem, len(add), *more, features))
+            check_context(with_arms(learner.problem, len(add), *more, features))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None

@@ -289,14 +289,15 @@ def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]
 
 def compare_ledgers(past: Ledger, other: Ledger, what: str) -> list[str]:
     """Where a state differs from the fold of the log."""
-    faults = _compare(_all_counters(past), _all_counters(other), what)
-    if _steps_of(past.pending) != _steps_of(other.pending):
+    want, have = ({key: encode_counters(*key, one) for key, one in part.problems.items()} for part in (past, other))
+    faults = [f"{what}: problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
+    for key in want.keys() & have.keys():
+        if want[key] != have[key]:
+            faults.append(f"{what} of problem {key[1]!r} differ from the fold of the log")
+    pending, found = ({key: one.step for key, one in part.pending.items()} for part in (past, other))
+    if pending != found:
         faults.append(f"{what}: its open decisions differ from the fold of the log")
     return faults
-
-
-def _steps_of(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
-    return {key: record.step for key, record in records.items()}
 
 
 def repair(store: Store) -> int:
@@ -325,15 +326,3 @@ def fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
             n_events += 1
             ledger.apply(read.entry)
     return ledger, n_events
-
-
-def _all_counters(ledger: Ledger) -> dict[tuple[str, str], Counters]:
-    return {key: encode_counters(*key, learner) for key, learner in ledger.problems.items()}
-
-
-def _compare(want: dict[tuple[str, str], Counters], have: dict[tuple[str, str], Counters], what: str) -> list[str]:
-    faults = [f"{what}: problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
-    for key in want.keys() & have.keys():
-        if want[key] != have[key]:
-            faults.append(f"{what} of problem {key[1]!r} differ from the fold of the log")
-    return faults

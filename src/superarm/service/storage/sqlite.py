@@ -193,7 +193,7 @@ class Sqlite(Store):
     def accept_loss(self) -> None:
         self.keep_out_others()
         rows = self._rows("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1")
-        self._mark.replace(*(rows[0] if rows else (0, 0)))
+        self._mark.advance(*(rows[0] if rows else (0, 0)))
 
     def backup(self, target: Path) -> None:
         with sqlite3.connect(target) as copy:

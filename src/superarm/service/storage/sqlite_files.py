@@ -7,7 +7,6 @@ difference.
 
 import contextlib
 import fcntl
-import logging
 import os
 import sqlite3
 import time
@@ -19,8 +18,6 @@ from msgspec import DecodeError, Struct, json
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import SavedSnapshot
-
-log = logging.getLogger("superarm.mark")
 
 MARK_SECONDS = 1.0
 """The mark is written at most so often: what was lost of the last second may go unnoticed."""
@@ -40,7 +37,6 @@ class HighWaterMark:
         self._path = path
         self._newest: Mark | None = None
         self._written = -MARK_SECONDS
-        self._failing = False
 
     def read(self) -> Mark | None:
         """The mark; None if there is none that can be read."""
@@ -50,7 +46,7 @@ class HighWaterMark:
             return None
 
     def advance(self, position: int, crc: int) -> None:
-        """Note that an event was committed."""
+        """Note that an event was committed, or that the log ends with it."""
         self._newest = Mark(position, crc)
         if time.monotonic() - self._written >= MARK_SECONDS:
             self.write()
@@ -60,20 +56,10 @@ class HighWaterMark:
         if self._newest is None:
             return
         beside = self._path.with_name(f".{self._path.name}.new")
-        try:
+        with contextlib.suppress(OSError):  # a full disk, for instance: the log itself is what matters
             beside.write_bytes(json.encode(self._newest))
             os.replace(beside, self._path)
-            self._failing = False
-        except OSError as error:  # a full disk, for instance: the log itself is what matters
-            if not self._failing:
-                log.warning("the high-water mark cannot be written: %s", error)
-            self._failing = True
         self._newest, self._written = None, time.monotonic()
-
-    def replace(self, position: int, crc: int) -> None:
-        """Set the mark, also to an earlier event."""
-        self._newest = Mark(position, crc)
-        self.write()
 
 
 def connect(path: Path) -> sqlite3.Connection:
