@@ -25,9 +25,10 @@ def write_operations() -> str:
         parts.append(_describe_operation(name, operation, always))
     schemas = described["components"]["schemas"]
     asked = _reached((one.get("requestBody") for _, one in operations), schemas)
+    listed: dict[str, Table] = {}
     for heading, wanted in (("Objects of requests", True), ("Objects of answers", False)):
         chosen = {name: schema for name, schema in schemas.items() if (name in asked) == wanted}
-        parts += [f"## {heading}\n", *_describe_objects(chosen, schemas)]
+        parts += [f"## {heading}\n", *_describe_objects(chosen, schemas, listed)]
     return "\n".join(parts)
 
 
@@ -118,8 +119,11 @@ def _reached(parts: Iterable[Any], schemas: dict[str, Table]) -> set[str]:
     return found
 
 
-def _describe_objects(schemas: dict[str, Table], known: dict[str, Table]) -> Iterator[str]:
-    """One section per object; parameters are described with the component that has them."""
+def _describe_objects(schemas: dict[str, Table], known: dict[str, Table], listed: dict[str, Table]) -> Iterator[str]:
+    """One section per object; parameters are described with the component that has them.
+
+    ``listed`` are the objects whose fields the page has above; one that repeats their fields refers to them.
+    """
     inside = {_parameters(schema) for schema in schemas.values()}
     for name, schema in schemas.items():
         fields, required = schema.get("properties", {}), schema.get("required", [])
@@ -127,7 +131,7 @@ def _describe_objects(schemas: dict[str, Table], known: dict[str, Table]) -> Ite
             continue
         yield f"### `{name}`\n"
         said = [inspect.cleandoc(schema.get("description", "")).replace("``", "`")]
-        like = next((one for one in known if one != name and _repeats(fields, known[one])), None)
+        like = next((one for one in listed if _repeats(fields, listed[one])), None)
         if parameters := _parameters(schema):
             (kind,) = fields["name"]["enum"]
             said.append(f'Written `{{"name": "{kind}", "parameters": {{…}}}}`, with these parameters:')
@@ -135,6 +139,8 @@ def _describe_objects(schemas: dict[str, Table], known: dict[str, Table]) -> Ite
         elif like:
             said.append(f"It has the fields of {_plain({'$ref': like})}, all optional.")
             fields = {}
+        else:
+            listed[name] = schema
         yield " ".join(said) + "\n"
         rows = [
             f"| `{key}` | {_type(one, key not in required)} | {one['description']} |" for key, one in fields.items()

@@ -152,8 +152,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
     provisional
-        Whether they count as that number from the start, until feedback replaces it. True for problems that are created
-        now; false for those of earlier versions, whose entries are pending until the window ends.
+        Whether entries count as ``at_window_end`` from the start, until feedback replaces it. True for problems that
+        are created now; false for those of earlier versions, whose entries are pending until the window ends.
     late
         What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
     max_pending
