@@ -140,6 +140,24 @@ def test_a_fixed_slate_and_a_uniform_one_as_control():
     assert bad == [422, 422, 422]
 
 
+def test_the_next_arms_of_the_list_stand_in_for_retired_ones_of_a_fixed_slate():
+    async def scenario(http):
+        await create(http, control=1.0, control_slate=["c", "a"], policy={"baseline": ["c", "a", "d", "b"]})
+        (await http.post("/v1/problems/p/arms", json={"add": ["f", "g"], "retire": ["c"]})).raise_for_status()
+        shown = [(await http.post("/v1/problems/p/decisions", json={"excluded": ["d"]})).json()]
+        for gone in ("d", "b"):
+            (await http.post("/v1/problems/p/arms", json={"retire": [gone]})).raise_for_status()
+            shown.append((await http.post("/v1/problems/p/decisions", json={})).json())
+            shown.append((await http.get("/v1/problems/p")).json().get("warnings", []))
+        return shown
+
+    (first, second, none, third, warnings), store = run(scenario)
+    assert [one["arms"] for one in (first, second)] == [["a", "b"]] * 2
+    assert [one.get("group") for one in (first, second, third)] == ["control", "control", None]
+    assert (none, "1 of control_slate is retired" in warnings[0]) == ([], True)
+    assert all(one.same for one in replay(store))
+
+
 def test_the_guardrail_falls_back_and_comes_back():
     """A policy that earns less than the baseline loses its budget; the event, the metric and the flag say so."""
 

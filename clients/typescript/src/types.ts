@@ -688,7 +688,7 @@ export interface Settings {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;
@@ -722,7 +722,7 @@ export interface SettingsBody {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;

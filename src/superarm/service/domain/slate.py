@@ -348,10 +348,8 @@ def assign_group(
         return Group()
     name = "control" if is_control(learner, id, unit) else "policy"
     fixed = settings.control_slate
-    if isinstance(fixed, list):
-        baseline = _fixed(learner, fixed, request)
-        if baseline is None:
-            return Group()
+    if isinstance(fixed, list) and (baseline := _fixed(learner, fixed, request)) is None:
+        return Group()
     guard = guard_of(learner)
     fallback = guard is not None and not guard.holds
     if name == "policy" and not fallback:
@@ -362,15 +360,22 @@ def assign_group(
     return Group(name, Slate(baseline, (1.0,) * len(baseline) if isinstance(fixed, list) else None), fallback)
 
 
+def fixed_slate(learner: ProblemState, names: list[str], free: Bools) -> tuple[int, ...]:
+    """The ``free`` arms of the fixed control slate; the next ones of the list that the policy starts from stand in.
+
+    It is shorter than ``names`` if that list has too few.
+    """
+    wanted = dict.fromkeys([*names, *(learner.settings.policy.baseline or ())])
+    return tuple([j for j in learner.arms.numbers(wanted).tolist() if free[j]][: len(names)])
+
+
 def _fixed(learner: ProblemState, names: list[str], request: SlateRequest) -> tuple[int, ...] | None:
     """The fixed slate, if the request allows it."""
-    slate = tuple(learner.arms.numbers(names).tolist())
+    slate = fixed_slate(learner, names, playable_arms(learner, request))
     size = len(request.slots) if request.slots is not None else request.k or learner.problem.k
-    playable = bool(playable_arms(learner, request)[[*slate]].all())
-    fits = playable and set(request.pinned) <= set(slate) and len(slate) <= size
-    if request.slots is not None and fits:
-        fits = Slots(request.slots).includes(np.array(slate, np.int64), learner.problem.n_arms)
-    return slate if fits else None
+    allowed = learner.problem.actions if request.slots is None else Slots(request.slots)
+    fits = len(slate) == len(names) <= size and set(request.pinned) <= set(slate)
+    return slate if fits and allowed.includes(np.array(slate, np.int64), learner.problem.n_arms) else None
 
 
 def _uniform_slate(learner: ProblemState, id: str, chosen: Slate, request: SlateRequest) -> Slate:

@@ -164,7 +164,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control
         The share of decisions that show the control slate, to compare the policy with it.
     control_slate
-        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms.
+        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms. The next
+        arms of ``policy.baseline`` stand in for those that are retired, paused or excluded.
     guardrail
         The share of the control slate's earnings that may be lost: the policy is shown only while it has surely
         earned the rest.

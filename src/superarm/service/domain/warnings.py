@@ -7,6 +7,7 @@ import numpy as np
 from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import fixed_slate
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
@@ -27,10 +28,9 @@ def _from_settings(learner: ProblemState) -> list[str]:
         found.append(f"explore has no effect: mode {settings.mode} answers with the baseline")
     if settings.control > 0.0 and settings.mode != "online":
         found.append(f"control has no effect: mode {settings.mode} answers with the baseline")
-    if isinstance(settings.control_slate, list):
-        gone = [arm for arm in settings.control_slate if learner.retired[learner.arms.numbers([arm])[0]]]
-        if gone and settings.control > 0.0:
-            found.append(f"control has no effect: {gone[0]!r} of control_slate is retired")
+    fixed = settings.control_slate if settings.control > 0.0 else ""
+    if isinstance(fixed, list) and (missing := len(fixed) - len(fixed_slate(learner, fixed, ~learner.retired))):
+        found.append(f"control has no effect: {missing} of control_slate is retired; name others as policy.baseline")
     return found
 
 
