@@ -1,3 +1,4 @@
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.service import client
 from superarm.service.client import ServiceError
 
 from .running import Server
@@ -191,7 +193,7 @@ def test_async_calls_run_at_the_same_time():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    service = sa.connect(f"http://127.0.0.1:{server.server_port}", retries=0)
+    service = sa.connect(f"http://127.0.0.1:{server.server_port}", retry_for=0)
 
     with ThreadPoolExecutor(5) as threads:
         assert list(threads.map(lambda _: service.problem("p").statistics(), range(5))) == [[]] * 5
@@ -202,7 +204,7 @@ def test_async_calls_run_at_the_same_time():
 
 def test_calls_are_made_again_over_a_restart(sqlite_file):
     server = Server(sqlite_file)
-    service = sa.connect(server.url, retries=12)
+    service = sa.connect(server.url)
     agent = service.create("p", ["a", "b"], ["x"], 1, settings={"policy": {"name": "bc_ucb"}})
     decision = agent.ask()
     server.kill()
@@ -215,8 +217,24 @@ def test_calls_are_made_again_over_a_restart(sqlite_file):
         server.stop()
 
 
+def test_a_restart_of_a_minute_is_waited_for(monkeypatch):
+    """A clock that only sleeping moves: the service is back after 55 seconds, or never."""
+    clock, back = [0.0], 55.0
+    answers = iter(lambda: (200, 0.0, b"7") if clock[0] >= back else (503, 1.0, b""), None)
+    monkeypatch.setattr(client.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(client.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    transport = sa.connect("http://127.0.0.1:9")._transport
+    monkeypatch.setattr(transport, "_try", lambda *_: next(answers))
+    assert transport.call("GET", "/") == 7
+    assert clock[0] < 60.0
+    back = math.inf
+    with pytest.raises(ServiceError, match="503"):
+        transport.call("GET", "/")
+    assert 115.0 < clock[0] < 125.0
+
+
 def test_an_unreachable_service_is_named():
     with pytest.raises(ServiceError, match="did not answer"):
-        sa.connect("http://127.0.0.1:9", retries=0).problems()
+        sa.connect("http://127.0.0.1:9", retry_for=0).problems()
     with pytest.raises(sa.InvalidArgument):
         sa.connect("localhost:8000")

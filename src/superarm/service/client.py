@@ -25,7 +25,8 @@ from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmE
 from superarm.core.labels import Labels, align, is_frame
 
 RETRIED_STATUSES = (429, 502, 503, 504)
-MAX_WAIT_SECONDS = 10.0
+MAX_WAIT_SECONDS = 5.0
+"""The longest pause before a call is made again."""
 MAX_CONNECTIONS = 32
 """How many calls are made at the same time at most; further ones wait."""
 
@@ -41,14 +42,14 @@ class ServiceError(SuperarmError):
 class Transport:
     """Calls to one service, from any number of threads: each takes a connection that is idle, or makes a new one.
 
-    Every call is idempotent, so one without an answer is made again, ``retries`` times.
+    Every call is idempotent, so one without an answer is made again, for ``retry_for`` seconds.
     """
 
-    def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
+    def __init__(self, url: str, key: str | None, timeout: float, retry_for: float) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument("url", f"{url!r}", "give http://host:port or https://host")
-        self._parts, self._timeout, self._retries = parts, timeout, retries
+        self._parts, self._timeout, self._retry_for = parts, timeout, retry_for
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._headers = {"content-type": "application/json"}
         if key:
@@ -59,11 +60,12 @@ class Transport:
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The answer, decoded; ``ServiceError`` for a refusal."""
         data = b"" if body is None else msgspec.json.encode(body)
-        for attempt in range(self._retries + 1):
+        end, pause = time.monotonic() + self._retry_for, 0.025
+        status, wait, answer = self._try(method, path, data)
+        while status in (0, *RETRIED_STATUSES) and time.monotonic() < end:
+            pause = min(MAX_WAIT_SECONDS, max(wait, 2.0 * pause))
+            time.sleep(pause * random.uniform(0.5, 1.0))
             status, wait, answer = self._try(method, path, data)
-            if status not in (0, *RETRIED_STATUSES) or attempt == self._retries:
-                break
-            time.sleep(min(MAX_WAIT_SECONDS, wait or 0.05 * 2**attempt) * random.uniform(0.5, 1.0))
         if status in (200, 201):
             return msgspec.json.decode(answer)
         raise _error(status, answer)
@@ -383,16 +385,17 @@ def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 5) -> "Connection":
+def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0) -> "Connection":
     """Connect to a service by its address.
 
-    Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated up to
-    ``retries`` times.
+    Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated for
+    ``retry_for`` seconds, so that a restart of the service is waited for. At most 5 seconds lie between two attempts.
+    An attempt without an answer ends after ``timeout`` seconds. With ``retry_for=0`` nothing is repeated.
 
     >>> service = connect("http://127.0.0.1:8000")
     >>> agent = service.problem("ads")                          # then agent.ask() and agent.tell(decision, outcome)
     """
-    return Connection(Transport(url, key, timeout, retries))
+    return Connection(Transport(url, key, timeout, retry_for))
 
 
 class Connection:

@@ -129,7 +129,7 @@ def import_(source: Path, problem: str, only: str | None, url: str, key: str | N
     from superarm.service.client import connect
     from superarm.service.storage.tables import read_pulls
 
-    with contextlib.closing(connect(url, key)) as service:
+    with contextlib.closing(connect(url, key, retry_for=5.0)) as service:
         n = service.problem(problem).warm_start(read_pulls(source, only), source.stem)
     click.echo(f"{n} pulls given to {problem}")
 

@@ -113,4 +113,4 @@ def mcp(url: str, key: str | None) -> None:
     """
     from superarm.service.client import connect
 
-    build_server(connect(url, key)).run()
+    build_server(connect(url, key, retry_for=5.0)).run()
