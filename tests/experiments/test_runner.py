@@ -40,6 +40,15 @@ def test_a_cell_is_what_simulate_returns(study, experiment):
         assert np.array_equal(record.pulls, results.pulls[name])
 
 
+def test_cells_of_an_instance_have_one_target(experiment, tmp_path):
+    found = run(dataclasses.replace(experiment, target="approximation", claims=()), tmp_path, progress=False)
+    for instance in found.instances:
+        records = found.records_for(instance)
+        assert len(records) > 1
+        assert len({record.metadata["target"]["value"] for record in records.values()}) == 1
+        assert all(record.metadata["target"]["value"] > 0.0 for record in records.values())
+
+
 def test_what_is_there_is_not_run_again(study, experiment):
     before = _times(study.directory)
     again = run(experiment, study.directory, Threads(1), progress=False)

@@ -8,7 +8,7 @@ import pytest
 import superarm as sa
 from superarm.core.streams import run_keys
 from superarm.oracles import Greedy
-from superarm.simulation import replicate, seeds
+from superarm.simulation import regret, replicate, seeds
 from superarm.simulation.runs import play
 
 T = 80
@@ -149,11 +149,38 @@ def test_negative_regret_is_not_ranked_without_a_warning():
     assert "warning: negative mean regret of CTS: they earned more than the oracle target" in str(found)
 
 
-def test_unknown_optimum_is_bracketed_and_said():
+def test_unknown_optimum_is_bracketed_and_said(monkeypatch):
+    monkeypatch.setattr(regret, "MAX_OPTIMUM_NODES", 100)
     big = sa.instances.random_coverage(n_arms=60, n_items=8, k=8)
     target = run({"x": sa.uniform()}, big, target="optimal", horizon=3).targets["x"]
-    assert target.r_max.low < target.r_max.high == target.value
-    assert "only known to lie in" in str(target)
+    assert target.value == target.r_max.low < target.r_max.high
+    more = target.r_max.high / target.r_max.low - 1.0
+    assert str(target).endswith(f"the optimum at most {target.r_max.high:.6g}, {more:.0%} more")
+
+
+@pytest.mark.parametrize("listed", [10**6, 10])
+def test_the_optimum_is_exact_beyond_the_limit_of_listed_batches(listed, monkeypatch):
+    monkeypatch.setattr(regret, "MAX_LISTED_BATCHES", listed)
+    instance = sa.instances.random_coverage(n_arms=12, n_items=4, k=3)
+    best = max(instance.value(batch) for batch in instance.problem.actions.batches(12))
+    found = regret.optimum(instance.problem, instance.p)
+    assert found.exact
+    assert found.low == pytest.approx(best, rel=1e-12)
+    assert regret.optimum(TRAP.problem, TRAP.p) == (4.0, 4.0)  # greedy finds 3.1
+
+
+def test_all_policies_of_a_comparison_have_one_target():
+    instance = sa.instances.random_coverage(n_arms=10, n_items=4, k=3)
+    policies = {"uniform": sa.uniform(), "KL-UCB": sa.kl_ucb()}
+    found, other = (run(policies, instance, target=kind, horizon=50) for kind in ("approximation", "optimal"))
+    assert found.targets["uniform"] == found.targets["KL-UCB"]
+    difference = found.compare("uniform", "KL-UCB").value
+    assert difference == pytest.approx(other.compare("uniform", "KL-UCB").value)
+    share = sa.oracles.Greedy().guarantee(instance.problem).alpha
+    assert f"{share:.4g} of {other.targets['uniform'].value:.6g}" in str(found)
+    mixed = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.oracles.Exhaustive())}
+    with pytest.raises(sa.InvalidArgument, match="different shares of the optimum"):
+        run(mixed, instance, target="approximation")
 
 
 def test_regret_counts_expected_reward():

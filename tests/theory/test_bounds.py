@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.simulation import regret as targets
 from superarm.simulation.contextual_instances import contextual_coverage, linear_cascade
 from superarm.theory import bounds, gaps
 from superarm.theory.bound import LABELS
@@ -241,8 +242,8 @@ def test_regret_between_the_bounds(seed):
     instance, checked = random_instance(seed), 0
     uniform = isinstance(instance.problem.actions, sa.Subsets)
     policies = {name: one for name, one in POLICIES.items() if uniform or name != "greedy"}
-    found = sa.simulate(instance, policies, 1500, 3, seed=seed, target="approximation", progress=False)
     for name, policy in policies.items():
+        found = sa.simulate(instance, {name: policy}, 1500, 3, seed=seed, target="approximation", progress=False)
         regret, table = found.regret[name].mean(axis=0), bounds(instance, policy, found.rounds)
         for bound in table.applying:
             if bound.kind == "upper":
@@ -253,6 +254,37 @@ def test_regret_between_the_bounds(seed):
             least = 0.25 * gaps(instance, alpha=1.0).smallest * 1500
             assert regret[-1] >= 0.5 * min(float(table["graves_lai"].value[-1]), least) - 1e-6
     assert checked >= 8
+
+
+@pytest.mark.parametrize("nodes", [10**6, 20])
+@pytest.mark.parametrize("listed", [10**6, 10])
+def test_bound_and_simulation_have_one_target(listed, nodes, monkeypatch):
+    """Also where the optimum is found by a search, or only bracketed: then it is the best batch found."""
+    monkeypatch.setattr(targets, "MAX_LISTED_BATCHES", listed)
+    monkeypatch.setattr(targets, "MAX_OPTIMUM_NODES", nodes)
+    p = np.random.default_rng(5).uniform(0.0, 0.2, (12, 4))
+    p[:3] += 0.5
+    instance = sa.Instance(sa.Problem(12, 4, sa.Coverage(), sa.Subsets(3)), sa.environments.Bernoulli(p))
+    found = sa.simulate(instance, {"": sa.kl_ucb()}, 1000, 3, target="approximation", progress=False)
+    goal, r_max = found.targets[""], gaps(instance, alpha=1.0).r_max.high
+    assert goal.r_max.exact == (max(listed, nodes) == 10**6)
+    assert goal.r_max.low == pytest.approx(r_max)
+    upper = [bound for bound in bounds(instance, sa.kl_ucb(), found.rounds).applying if bound.kind == "upper"]
+    for bound in upper:
+        assert bound.target == goal.value
+        assert bound.largest > 0.0
+        assert (found.regret[""].mean(axis=0) <= bound.value).all()
+    assert len(upper) == 3
+
+
+def test_a_bound_says_that_every_batch_is_good_enough():
+    p = np.random.default_rng(0).uniform(0.4, 0.5, (8, 4))
+    instance = sa.Instance(sa.Problem(8, 4, sa.Coverage(), sa.Subsets(3)), sa.environments.Bernoulli(p))
+    table = bounds(instance, sa.kl_ucb(), 100)
+    assert "every batch earns at least alpha = 0.7037 times the optimum; use an exact oracle" in str(table)
+    assert "vacuous" not in str(table)
+    exact = bounds(instance, sa.kl_ucb(oracle=sa.oracles.Exhaustive()), 100)
+    assert "use an exact oracle" not in str(exact)
 
 
 @pytest.mark.parametrize(("n", "applies"), [(1, True), (2, False)])

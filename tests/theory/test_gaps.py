@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.oracles.subset_search import SubsetSearch
 from superarm.theory import gaps
 from superarm.theory.gaps import _enumerate_gaps, _search_gaps
-from superarm.theory.search import SubsetSearch
 from superarm.theory.upper.paper import upper_bound, upper_bound_gap_free
 
 

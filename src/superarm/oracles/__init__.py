@@ -1,7 +1,8 @@
 """Oracles: algorithms that find a good batch for given parameters, for all replications at once.
 
 base · default: which oracle suits a problem · greedy · heaviest: modular rewards, rankings, linearisation ·
-exhaustive · budgets · exchanges: local search, continuous greedy · certificate: bounds of the optimum, exact search
+exhaustive · budgets · exchanges: local search, continuous greedy · certificate: bounds of the optimum, exact search ·
+subset_search: branch and bound over subsets
 """
 
 from superarm.oracles.base import Guarantee, Oracle, solve

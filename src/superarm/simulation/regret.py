@@ -3,12 +3,16 @@ r"""The target that regret is measured against, and regret itself.
 ``optimal``
     The value of the best batch, :math:`r_{\max}`.
 ``approximation``
-    :math:`\alpha\beta\,r_{\max}` with the guarantee of the policy's own oracle: the paper's regret,
-    [MerlisMannor2019]_ (equation regretDef).
+    :math:`\alpha\beta\,r_{\max}` with the guarantee of the policies' oracle: the paper's regret, [MerlisMannor2019]_
+    (equation regretDef). All policies of a comparison have the same one: see ``choose_reference``.
 ``oracle``
     The value of the batch that the default oracle finds at the true parameters: the practical target.
 ``default``
     ``optimal`` where the optimum is known exactly without a long search, ``oracle`` elsewhere: see ``default_kind``.
+
+Where the optimum cannot be found (see ``optimum``), the value of the best batch found takes its place: the regret may
+then be negative, the bounds of ``superarm.theory`` hold against it as well, and the text of the target says how much
+larger the optimum can be.
 
 Where the world changes, so does the target: it is found for every era, the rounds between two changes.
 """
@@ -18,12 +22,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from superarm.actions import Subsets
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
 from superarm.oracles.exhaustive import MAX_LISTED_BATCHES
+from superarm.oracles.subset_search import SearchRecord, SubsetSearch
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
 
@@ -34,6 +40,9 @@ CHOICES: tuple[Choice, ...] = ("default", *KINDS)
 
 MAX_DEFAULT_BATCHES = 20_000
 """By default the best of at most so many batches, over all eras or contexts, is searched for: 0.1 s when compiled."""
+
+MAX_OPTIMUM_NODES = 2_000_000
+"""A branch-and-bound search for the optimum stops after so many nodes: a second or two."""
 
 
 class Bracket(NamedTuple):
@@ -60,28 +69,42 @@ class Target(NamedTuple):
 
     def __str__(self) -> str:
         moving = f" on average, over {len(self.eras)} eras" if self.eras else ""
-        text = f"{self.kind} ({self.value:.6g} per round{moving})"
+        share = ""
+        if self.r_max is not None and self.kind == "approximation" and self.r_max.low > 0.0:
+            share = f", {self.value / self.r_max.low:.4g} of {self.r_max.low:.6g}"
+        text = f"{self.kind} ({self.value:.6g} per round{moving}{share})"
         if self.r_max is None or self.r_max.exact:
             return text
-        return f"{text}, where r_max is only known to lie in [{self.r_max.low:.6g}, {self.r_max.high:.6g}]"
+        low, high = self.r_max
+        more = f", {high / low - 1.0:.0%} more" if low > 0.0 else ""
+        return f"{text}, where the best batch found is worth {low:.6g} and the optimum at most {high:.6g}{more}"
 
 
 def optimum(problem: Problem, p: Floats) -> Bracket:
-    """The value of the best batch at ``p``: exact where an exact oracle is available, a bracket otherwise.
+    """The value of the best batch at ``p``: exact where it can be found with bounded effort, a bracket otherwise.
 
-    >>> from superarm.actions import Subsets
+    It is exact if the default oracle is, if there are at most ``MAX_LISTED_BATCHES`` batches, or if branch and bound
+    over ``Subsets`` needs at most ``MAX_OPTIMUM_NODES`` nodes. The lower end of a bracket is the best batch found, the
+    upper end a certificate.
+
     >>> from superarm.rewards import Linear
     >>> problem = Problem(n_arms=3, n_items=1, reward=Linear(), actions=Subsets(2))
     >>> optimum(problem, np.array([[0.5], [0.25], [0.125]]))
     Bracket(low=0.75, high=0.75)
     """
-    best = Default().resolve(problem)
+    best, reward = Default().resolve(problem), problem.reward
     if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
         best = Exhaustive()
     action = solve(problem, p, best)
     low = float(problem.value(p, action))
     if best.guarantee(problem).alpha == 1.0:
         return Bracket(low, low)
+    if isinstance(problem.actions, Subsets) and reward.additive and reward.monotone:
+        record = SearchRecord()
+        done = SubsetSearch(problem, p, MAX_OPTIMUM_NODES).search(np.inf, -1, record)
+        low = max(low, record.below)
+        if done:
+            return Bracket(low, low)
     return Bracket(low, max(low, upper_bound(problem, p, action)))
 
 
@@ -122,6 +145,27 @@ def target(instance: Instance, policy: Policy, choice: Choice = "default", horiz
     return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
 
 
+def choose_reference(problem: Problem, policies: Mapping[str, Policy]) -> Policy:
+    """The policy whose guarantee the approximation target of all ``policies`` takes, so that they can be compared.
+
+    Policies that guarantee nothing, such as ``uniform``, take that of the others.
+    """
+    shares = {name: _share(problem, policy) for name, policy in policies.items()}
+    known = {name: share for name, share in shares.items() if policies[name].guarantee(problem).alpha > 0.0}
+    if len(set(known.values())) > 1 or not any(shares.values()):
+        listed = ", ".join(f"{name} {share:.4g}" for name, share in shares.items())
+        wrong = f"the oracles of the policies guarantee different shares of the optimum, or none ({listed})"
+        raise InvalidArgument("target", wrong, 'use "optimal" or "oracle", or one oracle for all policies')
+    return policies[next(iter(known or policies))]
+
+
+def _share(problem: Problem, policy: Policy) -> float:
+    """alpha * beta of the policy's oracle; of the default oracle if the policy guarantees nothing."""
+    promise = policy.guarantee(problem)
+    promise = promise if promise.alpha * promise.beta > 0.0 else Default().guarantee(problem)
+    return promise.alpha * promise.beta
+
+
 def average(targets: Sequence[Target]) -> Target:
     """The average of targets of one kind, on several instances."""
     if len(targets) == 1:
@@ -142,9 +186,8 @@ def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Targ
         return Target(kind, float(environment.expected(problem, action[None], t)[0]), None)
     r_max = _known_optimum(instance) or optimum(problem, p)
     if kind == "optimal":
-        return Target(kind, r_max.high, r_max)
-    promise = policy.guarantee(problem)
-    return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
+        return Target(kind, r_max.low, r_max)
+    return Target(kind, _share(problem, policy) * r_max.low, r_max)
 
 
 def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
@@ -155,8 +198,7 @@ def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
     tables = (problem.support.to_user(entries) for entries in environment.table(problem))
     brackets = np.array([optimum(problem, p) for p in tables])
     r_max = Bracket(*(float(end) for end in brackets.mean(axis=0)))
-    promise = policy.guarantee(problem)
-    return Target(kind, r_max.high * (promise.alpha * promise.beta if kind == "approximation" else 1.0), r_max)
+    return Target(kind, r_max.low * (_share(problem, policy) if kind == "approximation" else 1.0), r_max)
 
 
 def _known_optimum(instance: Instance) -> Bracket | None:

@@ -14,7 +14,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance, InstanceFamily
 from superarm.simulation.progress import progress_bar
-from superarm.simulation.regret import Choice, Target, average, default_kind, regret
+from superarm.simulation.regret import Choice, Target, average, choose_reference, default_kind, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
 from superarm.simulation.runs import FUSED_FROM, Runs, chunk_size, join_runs, play
@@ -80,7 +80,9 @@ def simulate(
         environment: an arm played in the same round has the same outcome.
     target
         What regret is measured against: ``optimal``, ``oracle`` (what the default oracle finds at the true parameters)
-        or ``approximation`` (the paper's). By default ``optimal`` if the optimum is exact: if the default oracle is, or
+        or ``approximation`` (the paper's: the share of the optimum that the policies' oracle guarantees). Where a
+        bounded search does not find the optimum, the best batch found takes its place, and ``print(results)`` says how
+        much larger the optimum can be. By default ``optimal`` if the optimum is exact: if the default oracle is, or
         at most 20,000 batches have to be evaluated. Otherwise ``oracle``, against which regret can be negative.
     rounds
         The checkpoints at which regret is recorded: increasing rounds up to ``horizon``; by default 200 on a log scale.
@@ -143,12 +145,11 @@ def _targets(
 ) -> dict[str, list[Target]]:
     """What the regret of each policy is measured against, on every instance of a family the same kind of target."""
     kind = default_kind(draws[0], horizon) if choice == "default" else choice
-    found: dict[Any, list[Target]] = {}
-    for name, policy in policies.items():
-        own = name if kind == "approximation" else None  # what it depends on besides the instance
-        if own not in found:
-            found[own] = [regret_target(one, policy, kind, horizon) for one in draws]
-    return {name: found[name if kind == "approximation" else None] for name in policies}
+    one = next(iter(policies.values()))
+    if kind == "approximation":
+        one = choose_reference(draws[0].problem, policies)
+    targets = [regret_target(instance, one, kind, horizon) for instance in draws]
+    return dict.fromkeys(policies, targets)
 
 
 def default_threads(instance: Instance, policies: Mapping[str, Policy], replications: int, fuse: bool) -> int:

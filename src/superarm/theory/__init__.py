@@ -4,7 +4,7 @@
 docstring of the theorem's function and ``docs/theory`` say how it differs.
 
 - ``smoothness.py``, ``certificate.py``, ``intervals.py``: the smoothness parameters of a reward, and their proof.
-- ``gaps.py``, ``search.py``: the gaps of an instance, by enumeration or branch and bound.
+- ``gaps.py``: the gaps of an instance, by enumeration or branch and bound.
 - ``bound.py``: one bound; ``theorems.py``: all theorems, which policy and instance each is about, and their table.
 - ``upper/``, ``lower.py``, ``graves_lai.py``: the theorems; ``sequences.py``: what Theorem 1 is made of.
 - ``proof.py``: the steps of the proof, checked along a run; ``report.py``: the bounds beside simulated regret.

@@ -188,6 +188,13 @@ class Bound:
     @property
     def usefulness(self) -> str:
         """From which horizon on an upper bound says more than the largest gap times T, in words."""
+        if self.largest == 0.0:
+            if self.alpha == 1.0:
+                return "every batch is optimal"
+            return (
+                f"says nothing: every batch earns at least alpha = {self.alpha:.4g} times the optimum; "
+                "use an exact oracle"
+            )
         if not math.isfinite(self.crossover):
             return "vacuous at every horizon"
         now = "vacuous, " if np.all(self.vacuous) else ""

@@ -18,9 +18,9 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.oracles import Default
+from superarm.oracles.subset_search import ROUNDING, SearchRecord, SubsetSearch
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
-from superarm.theory.search import ROUNDING, SearchRecord, SubsetSearch
 
 MAX_ENUMERATED_BATCHES = 500_000
 """Up to this many batches are enumerated; for more, subsets are searched by branch and bound."""

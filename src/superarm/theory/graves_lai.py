@@ -27,11 +27,11 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.environments import Bernoulli, Comonotone
+from superarm.oracles.subset_search import ROUNDING
 from superarm.rewards import Coverage, Linear
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket
 from superarm.theory.gaps import batch_values, list_batches
-from superarm.theory.search import ROUNDING
 
 _MIN_PULL_SHARE = 1e-9
 """An arm that is never played counts as played this often, relative to the others, so that its cut is defined."""

@@ -12,7 +12,7 @@ from superarm.experiments.analysis.study import Study
 from superarm.experiments.execution.cells import Cell, divide, leave_out
 from superarm.experiments.execution.executors import Executor, TaskProgress, threads_for
 from superarm.simulation.progress import Progress, can_show_bar, progress_bar
-from superarm.simulation.regret import Target
+from superarm.simulation.regret import Target, choose_reference
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.runs import join_runs
 
@@ -71,7 +71,7 @@ def run(
     with progress_bar(sum(cell.rounds for cell in missing), progress) as shown:
         if missing:
             log = _log_to_stderr(len(missing)) if progress and not can_show_bar() else lambda _: None
-            _run_cells(path, missing, chosen, shown, log)
+            _run_cells(path, missing, _find_targets(cells, missing), chosen, shown, log)
     stored = {cell.digest: store.read_metadata(path, cell.digest) for cell in cells}
     store.write_manifest(path, store.finish_manifest(begun, time.perf_counter() - started, stored))
     return Study.load(path)
@@ -104,10 +104,15 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
 
 
 def _run_cells(
-    path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]
+    path: Path,
+    cells: Sequence[Cell],
+    targets: dict[str, Target],
+    executor: Executor,
+    shown: Progress,
+    log: Callable[[Cell], None],
 ) -> None:
     """Run the cells; each is written and logged when its last replication is finished, finished tasks until then."""
-    targets, computed = _find_targets(cells), store.provenance(executor)
+    computed = store.provenance(executor)
     played = {cell.digest: store.read_parts(path, cell.digest) for cell in cells}
     finished = {
         digest: {first + n for first in blocks for n in range(len(blocks[first]))} for digest, blocks in played.items()
@@ -134,14 +139,14 @@ def _run_cells(
             store.write_part(path, task.cell.digest, task.first, runs)
 
 
-def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:
-    """What the regret of each cell is measured against; the optimum is searched once per instance, not per policy."""
+def _find_targets(cells: Sequence[Cell], missing: Sequence[Cell]) -> dict[str, Target]:
+    """What the regret of each missing cell is measured against: one target per instance, for all policies on it."""
     known: dict[Any, Target] = {}
-    found = {}
-    for cell in cells:
-        promise = cell.policy.guarantee(cell.instance.problem)
-        key = (cell.source.digest, promise if cell.target == "approximation" else None)
-        if key not in known:
-            known[key] = regret_target(cell.instance, cell.policy, cell.target, cell.horizon)
-        found[cell.digest] = known[key]
-    return found
+    for cell in missing:
+        if cell.source.digest not in known:
+            policy = cell.policy
+            if cell.target == "approximation":
+                rivals = {c.policy_case.label: c.policy for c in cells if c.source.digest == cell.source.digest}
+                policy = choose_reference(cell.instance.problem, rivals)
+            known[cell.source.digest] = regret_target(cell.instance, policy, cell.target, cell.horizon)
+    return {cell.digest: known[cell.source.digest] for cell in missing}

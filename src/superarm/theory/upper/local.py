@@ -12,11 +12,11 @@ import numpy as np
 
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
+from superarm.oracles.subset_search import ROUNDING
 from superarm.rewards import Coverage, Linear, Logistic, Reward
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import Bound, grow, initial_and_failed, setting
 from superarm.theory.gaps import CELLS, MAX_ENUMERATED_BATCHES, Gaps, batch_values, gaps, list_batches
-from superarm.theory.search import ROUNDING
 from superarm.theory.upper.bc_ucb import amortise
 from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, MAIN, THREE_LOGS, Exploration
 
