@@ -387,11 +387,25 @@ def test_a_ladder_that_stops_at_the_first_success_earns_the_share_of_solved_task
     asyncio.run(run())
 
 
-def test_an_outcome_that_was_not_seen_and_could_matter_leaves_the_reward_unknown():
-    async def trial(http, coordinator) -> None:
-        made = await ask(http, id="d0")
-        units = [{"arm": made["arms"][0], "value": 0.0}, {"arm": made["arms"][1], "seen": False}]
-        assert (await tell(http, "d0", feedback=units))["state"] == "complete"
-        assert coordinator.ledger.problems["default", "p"].history.unvalued == 1
+@pytest.mark.parametrize(
+    ("policy", "first", "unknown"), [("cascade_kl_ucb", 1, 0), ("cascade_kl_ucb", 0, 1), ("cts", 1, 1)]
+)
+def test_an_outcome_that_was_not_seen_leaves_the_reward_unknown_except_after_a_success_of_a_cascade(
+    policy, first, unknown
+):
+    """Elsewhere such decisions would be known only if they succeed: their mean would be 1."""
+    wanted = {"arms": ARMS, "k": 2, "items": ["click"], "settings": {"policy": {"name": policy}}}
 
-    during(trial)
+    async def run() -> None:
+        app = application(MemoryStore())
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=wanted)).status_code == 201
+            made = await ask(http, id="d0")
+            units = [{"arm": made["arms"][0], "value": first}, {"arm": made["arms"][1], "seen": False}]
+            assert (await tell(http, "d0", feedback=units))["state"] == "complete"
+            history = app.service.coordinator.ledger.problems["default", "p"].history
+            assert history.unvalued == unknown
+            assert (await http.delete("/v1/problems/p/decisions/d0")).status_code == 200
+            assert history.unvalued == 0
+
+    asyncio.run(run())

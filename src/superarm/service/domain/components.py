@@ -33,7 +33,9 @@ class PolicyEntry(NamedTuple):
 
 _PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
 _DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
-_CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder")
+CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade")
+"""Policies for lists that are read from the top, and left at the first success."""
+
 _RANDOM = (
     "cts",
     "pooled_thompson",
@@ -49,7 +51,7 @@ _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
 _BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {
-    **{name: PolicyEntry(getattr(policies, name)) for name in (*_PLAIN, *_CASCADES, *_DIRECTIONAL)},
+    **{name: PolicyEntry(getattr(policies, name)) for name in (*_PLAIN, *CASCADES, *_DIRECTIONAL)},
     **{name: PolicyEntry(getattr(contextual, name)) for name in _CONTEXTUAL},
     **{name: PolicyEntry(getattr(policies, name), random=True) for name in _RANDOM},
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},

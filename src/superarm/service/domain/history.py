@@ -116,20 +116,20 @@ class History(Struct):
             self.last = LastSlate(asked.t, action)
 
     def follow(
-        self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Claims | None = None
+        self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Claims | None, cascade: bool
     ) -> None:
-        """A decision changed."""
+        """A decision changed; ``cascade`` as in ``has_known_reward``."""
         if before.closed == "expired":
             self.late += 1
         elif after.closed and not before.closed:
             self._count_filled(before, after, problem)
-            self.finish(after, problem, estimates)
+            self.finish(after, problem, estimates, cascade)
 
-    def finish(self, after: DecisionRecord, problem: Any, estimates: Claims | None = None) -> None:
+    def finish(self, after: DecisionRecord, problem: Any, estimates: Claims | None, cascade: bool) -> None:
         """A decision closed that was open."""
         self.expired += after.closed == "expired"
         self.complete += after.closed == "complete"
-        if has_known_reward(after, problem):
+        if has_known_reward(after, problem, cascade):
             self.waiting.append(after)
         else:
             self.unvalued += 1
@@ -150,7 +150,7 @@ class History(Struct):
                 told = [row for row in before.rows if row is not None]
                 self.filled_in_part += any(PENDING in row and max(row) >= 0.0 for row in told)
 
-    def erase(self, before: DecisionRecord, problem: Any, share: float) -> None:
+    def erase(self, before: DecisionRecord, problem: Any, share: float, cascade: bool) -> None:
         """Take out a decision, as it was before it was erased.
 
         Counts are corrected exactly, and sums of rewards up to rounding, by the reward that the decision has now. The
@@ -167,7 +167,7 @@ class History(Struct):
         self.flush(problem)
         self.complete -= before.closed == "complete"
         self.expired -= before.closed == "expired"
-        if not has_known_reward(before, problem):
+        if not has_known_reward(before, problem, cascade):
             self.unvalued -= 1
         elif asked.items is None:
             (value,), each = rewards_of([before], problem)
@@ -282,12 +282,13 @@ def _arms_of(records: list[DecisionRecord]) -> Ints:
     return np.array([arm for record in records for arm in record.action], np.int64)
 
 
-def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
+def has_known_reward(record: DecisionRecord, problem: Any, cascade: bool) -> bool:
     """Whether the reward is known: every entry was told, filled at the end of the window, or makes no difference.
 
-    Entries told as not seen make none where the reward is the same if all of them are 0 as if all are 1: on a ladder,
-    the rungs after the first success. Of a decision about some items, these are what counts; their rewards are kept for
-    problems of a moderate size.
+    Entries of a ``cascade`` that were told as not seen make none after the first success: the reward is the same if all
+    of them are 0 as if all are 1. Of other slates such decisions stay unknown: with their failures unknown, counting
+    the successes would bias the mean. Of a decision about some items, these are what counts; their rewards are kept
+    for problems of a moderate size.
     """
     if not record.active or not record.action or record.asked.n_items != problem.n_items:
         return False
@@ -304,7 +305,7 @@ def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
         if PENDING in seen or (record.fill is None and DEFAULTED in seen):
             return False
         missing = missing or UNSEEN in seen
-    return not missing or (problem.reward.additive and _is_determined(record, problem))
+    return not missing or (cascade and problem.reward.additive and _is_determined(record, problem))
 
 
 def _is_determined(record: DecisionRecord, problem: Any) -> bool:

@@ -23,7 +23,7 @@ from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.service.domain import decision as decisions
 from superarm.service.domain import events
-from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, refits, to_actions
+from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, find_policy, refits, to_actions
 from superarm.service.domain.decision import DecisionRecord, Row
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted, Refitted
@@ -311,7 +311,8 @@ class ProblemState:
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         asked = after.asked if before is None else before.asked
-        share = self.versions[asked.version - 1].explore
+        settings = self.versions[asked.version - 1]
+        share, cascade = settings.explore, settings.policy.name in CASCADES
         if before is None:
             made = None if self.contexts is None else self.contexts.restore(asked)
             self.learner.pend(after.action, asked.t, made)
@@ -324,10 +325,10 @@ class ProblemState:
                 self.learnt.record(asked, decisions.counted_rows(after))
             return
         if after.closed == "erased":
-            self.history.erase(before, self.problem, share)
+            self.history.erase(before, self.problem, share, cascade)
             self._count_context(asked, -1)
         else:
-            self.history.follow(before, after, self.problem, self._estimates)
+            self.history.follow(before, after, self.problem, self._estimates, cascade)
         self.change_pending(asked, decisions.pending_arms(before), decisions.pending_arms(after))
         old, new = decisions.counted_rows(before), decisions.counted_rows(after)
         self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
