@@ -594,7 +594,7 @@ def test_explicit_and_laminar_sets_need_new_sets_for_new_arms():
     agent.add_arms(1, actions=Explicit([[0, 1], [2], [3]]))
     assert [agent.ask().action.tolist() for _ in range(3)] == [[0, 1], [2], [3]]
     agent = Agent(Problem(3, 1, Coverage(), Laminar([([0, 1], 1), (range(3), 2)])), BC_UCB)
-    with pytest.raises(InvalidArgument, match="give the families of all arms"):
+    with pytest.raises(InvalidArgument, match=r"families do not name the new arms.*add_arms\(\[…\], actions=…\)"):
         agent.add_arms(2)
     agent.add_arms(2, Laminar([([0, 1], 1), (range(5), 2)]))
     assert len(agent.ask().action) == 2
@@ -602,6 +602,20 @@ def test_explicit_and_laminar_sets_need_new_sets_for_new_arms():
     agent.add_arms(["1"])
     agent.learner.grow_arms(1)  # as logs of earlier versions tell it
     assert len(agent.arms) == 6
+
+
+def test_a_new_arm_under_a_brand_rule_says_how_and_one_that_is_there_says_so():
+    brands = sa.actions.PartitionMatroid(["own", "other", "own"], {"own": 1, "other": 1})
+    agent = Agent(Problem(3, 1, Linear(), brands), BC_UCB, arms=["tent", "stove", "lamp"])
+    with pytest.raises(InvalidArgument, match=r"3 for 4 arms.*old and new: add_arms\(\[…\], actions=…\)"):
+        agent.add_arms(["compass"])
+    agent.retire_arms(["stove"])
+    rule = sa.actions.PartitionMatroid(["own", "other", "own", "other"], {"own": 1, "other": 1})
+    agent.add_arms(["compass", "stove"], actions=rule)
+    assert agent.arms[-1] == "compass"
+    for again in (["compass"], ["rope", "compass"]):
+        with pytest.raises(InvalidArgument, match="'compass' is an arm already"):
+            agent.add_arms(again)
 
 
 def test_items_come_and_go():

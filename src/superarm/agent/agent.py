@@ -402,14 +402,19 @@ class Agent:
     ) -> None:
         """Add arms by name, or so many of them; they will be tried first.
 
-        ``Explicit`` and ``Laminar`` sets need new ``actions``. A name that was retired comes back with all that was
-        learnt about it. Where arms have features, ``features`` are those of the arms that were never there, which are
-        predicted from them at once.
+        If the action set names arms or their groups, give one that names all arms as ``actions``. A name that was
+        retired comes back with all that was learnt about it. Where arms have features, ``features`` are those of the
+        arms that were never there, which are predicted from them at once.
         """
         learner = self.learner
         new: Any = arms if isinstance(arms, int | str) else learner.split_retired(arms)[1]
-        if new:
-            require_actions(self.problem, actions)
+        if new and actions is None and not isinstance(new, str):
+            remedy = "give the action set of all arms, old and new: add_arms([…], actions=…)"
+            try:
+                require_actions(self.problem, None)
+                self.problem.actions.validate(self.problem.n_arms + (new if isinstance(new, int) else len(new)))
+            except InvalidArgument as error:
+                raise InvalidArgument("actions", f"it does not fit the new arms ({error.wrong})", remedy) from None
         if is_frame(features) and not isinstance(new, int):
             names = [str(name) for name in new]
             features, _ = align(features, Labels("arms", names, names), None, name="features")

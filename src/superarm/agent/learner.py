@@ -310,6 +310,9 @@ class Learner:
         """Names of arms: those that are retired, and the others."""
         names = list(arms)
         back = [name for name in names if (j := self.arms.number(name)) is not None and self.retired[j]]
+        here = next((name for name in names if name not in back and self.arms.number(name) is not None), None)
+        if here is not None:
+            raise InvalidArgument("arms", f"{here!r} is an arm already", "leave it out")
         if len(set(back)) < len(back):
             raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
         return back, [name for name in names if name not in back]
