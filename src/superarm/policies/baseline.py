@@ -5,7 +5,9 @@ visits so far, at today's estimates, and credited with what the batches that wer
 
 .. math:: room = \sum_j N_j\,worth_j - (1 - loss)\,visits \sum_{j \in list} worth_j
 
-Where arms off the list have earned less than that, what they have really earned counts: the estimates of arms that were
+In the visits in which an arm was shown that is sold out now, the list is charged with that arm, not with the one in its
+place. An arm that stands in for one of the list is worth as much as the worst of the list until it is known. Where arms
+off the list have earned less than estimated, what they have really earned counts: the estimates of arms that were
 hardly shown are guesses. A batch replaces arms of the list, or of the best batch at the estimates, only while the room
 suffices. The worth of the arms of the list is increased by one standard deviation on both sides: a listed arm that was
 unlucky early, and is shown no more for that reason, does not make the list look poor for good. After conservative
@@ -46,15 +48,16 @@ class Account:
         means, weights, top = whole.means(), problem.weights / problem.weights.sum(), list(ranking[: problem.k])
         worth = _worth(problem, means, weights, n)
         worth[:, :, top] *= 1.0 + 1.0 / np.sqrt(whole.shape[:, None, top])
-        worth = np.broadcast_to(worth, (len(view), *worth.shape[1:]))
+        worth = np.broadcast_to(worth, (len(view), *worth.shape[1:])).copy()
         pulls = np.broadcast_to(memory.tally.pulls.reshape(-1, n, problem.n_arms), worth.shape).copy()
         pulls[self.rows, segment] = view.counts
         self.worth, self.counts = worth[self.rows, segment], _add(pulls.swapaxes(1, 2))
         self.listed = self._list(ranking)
+        self._trust(worth, top)
         visits = _add(pulls) / problem.k
         visits[self.rows, segment] += 1.0
         of_list = np.stack([total_worth(worth[:, s], self.listed) for s in range(n)], 1)
-        self.due = _add(visits * of_list)
+        self.due = _add(visits * of_list) + self._missed(worth, pulls, of_list, top)
         surprise = _surprise(whole, means, np.tile(weights, n))
         surprise[:, top] = 0.0
         self.balance = _add(_add(pulls * worth)) + np.minimum(_add(surprise), 0.0) - self.due
@@ -64,6 +67,28 @@ class Account:
         order = self.worth / (1.0 + self.worth.max())
         order[:, list(ranking)] = 1.0 + np.arange(len(ranking), 0, -1)
         return self.problem.actions.heaviest(order, self.view)
+
+    def _trust(self, worth: Floats, top: list[int]) -> None:
+        """Let an arm that stands in for one of the list be worth as much as the worst of it, until it is known."""
+        first = np.zeros(self.problem.n_arms, bool)
+        first[top] = True
+        arms, rows = np.maximum(self.listed, 0), self.rows[:, None]
+        there, instead = first[arms] & (self.listed >= 0), ~first[arms] & (self.listed >= 0)
+        for part in (*worth.swapaxes(0, 1), self.worth):
+            of_list = part[rows, arms]
+            low = np.where(there, of_list, np.inf).min(1, keepdims=True)
+            raised = np.where(self.counts[rows, arms] * low < KNOWN, np.maximum(of_list, low), of_list)
+            part[rows, arms] = np.where(instead & np.isfinite(low), raised, of_list)
+
+    def _missed(self, worth: Floats, pulls: Floats, of_list: Floats, top: list[int]) -> Floats:
+        """What the first arms of the ranking that are not there now were worth beyond those in their places, (R,).
+
+        In the visits in which they were shown the list had them, too: it is charged with them.
+        """
+        gone = ~self.view.eligible[:, top]
+        there = np.where(gone[:, None], 0.0, worth[:, :, top])
+        instead = (of_list - _add(there)) / np.maximum(gone.sum(1), 1)[:, None]
+        return _add(_add(np.where(gone[:, None], pulls[:, :, top] * (worth[:, :, top] - instead[:, :, None]), 0.0)))
 
     def promise(self, draw: Floats, drawn: Ints) -> Floats:
         """By which share of what the list is worth the draw of entries says that a batch exceeds it, (R,)."""
@@ -78,6 +103,7 @@ class Account:
         room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - TRIAL_LOSS) * self.due
         room = room + total_worth(self.worth, base)
         if not self.problem.actions.uniform:  # arms cannot be exchanged one by one
+            drawn = self._near(base, drawn, places)
             change = total_worth(self.worth, drawn) - total_worth(self.worth, base)
             return np.where((room + change >= 0.0)[:, None], drawn, base)
         out, rows = base.copy(), self.rows
@@ -91,6 +117,19 @@ class Account:
             room, left = np.where(go, after, room), left - go
             out[rows[go], worst[go]], value[rows[go], worst[go]] = arm[go], np.inf
         return self._try_unknown(out, room - spare, left == places)
+
+    def _near(self, base: Ints, drawn: Ints, places: int) -> Ints:
+        """A batch with at most so many ``places`` unlike ``base``: with the first arms of ``drawn``, as rules allow."""
+        if places >= base.shape[1]:
+            return drawn
+        new = (drawn >= 0) & ~(drawn[:, :, None] == base[:, None, :]).any(2)
+        new &= np.cumsum(new, 1) <= places
+        order = np.zeros_like(self.worth)
+        _put(order, base, base >= 0, 1.0)
+        _put(order, drawn, new, 1.5)  # so that no arm of base makes room but for one
+        near = self.problem.actions.heaviest(order, self.view)
+        kept = (base[:, :, None] == near[:, None, :]).any(2) & (base >= 0)
+        return np.where((kept.sum(1) >= (base >= 0).sum(1) - places)[:, None], near, base)
 
     def _values(self, batch: Ints) -> Floats:
         """The worth of the arms of a batch (R, K), infinite where none may be replaced."""
@@ -109,6 +148,12 @@ class Account:
         go = idle & unknown[rows, best] & (room - low + self.worth[rows, best] >= 0.0)
         out[rows[go], worst[go]] = best[go]
         return out
+
+
+def _put(x: Floats, arms: Ints, where: Any, value: float) -> None:
+    """Write ``value`` to the places ``arms`` (R, K) of ``x`` (R, n_arms)."""
+    rows, places = np.nonzero(where)
+    x[rows, arms[rows, places]] = value
 
 
 def _worth(problem: "Problem", means: Floats, weights: Floats, n_segments: int) -> Floats:
