@@ -1,6 +1,7 @@
 """The control share, its comparison with the policy, and the guardrail."""
 
 import asyncio
+import re
 
 import numpy as np
 import pytest
@@ -88,8 +89,12 @@ def test_a_larger_share_keeps_the_units_that_it_had():
 
 def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
     async def scenario(http):
-        await create(http, control=0.3)
+        await create(http, control=0.3, at_window_end=0)
         await play(http, 400, np.random.default_rng(1))
+        page = (await http.get("/")).text
+        assert re.search(r"per decision ± [\d.]+, newest quarter; baseline or control 0\.\d+ ± [\d.]+; estimated", page)
+        assert re.search(r"between \+[\d.]+ and \+[\d.]+, since it began", page)
+        assert "as expected: silence counts as 0" in page
         lift = (await http.get("/v1/problems/p/lift")).json()
         metrics = (await http.get("/metrics")).text
         refused = await http.get("/v1/problems/p/lift?delta=2")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.core.table import format_number
-from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
+from superarm.service.domain.lift import MeanInterval, difference, join_moments, mean_interval, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
 
@@ -73,11 +73,14 @@ def list_tiles(state: ProblemState, item: int | None, health: Health) -> list[Ti
 
 
 def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
-    """The reward that people gave, beside what was estimated of the same slates."""
+    """The reward that people gave, beside that of the control in the same time, and what was estimated."""
     words, earned = state.words, state.history.earned(state.weighty_items, item)
     if earned is None:
         return Tile("earnings", "–", f"no {words.one('decision')} with a known reward yet")
-    line = f"{'' if words.unit else 'reward '}per {words.one('decision')}{plus_minus(earned.realised)}"
+    line = f"{'' if words.unit else 'reward '}per {words.one('decision')}{plus_minus(earned.realised)}, newest quarter"
+    usual = state.history.recent().baseline
+    if beside := mean_interval(usual, state.weighty_items) if item is None else mean_interval(usual.of_item(item)):
+        line += f"; baseline or control {number(beside.value, 3)}{plus_minus(beside)}"
     if earned.gap is not None:
         estimated = number(earned.realised.value - earned.gap.value, 3)
         line += f"; estimated {estimated}, difference {signed(earned.gap.value, 2)}{plus_minus(earned.gap)}"
@@ -85,7 +88,7 @@ def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
 
 
 def judge_lift(state: ProblemState, item: int | None) -> Tile:
-    """Whether the policy earns more than the control share; the interval holds at all times."""
+    """Whether the policy earns more than the control share since it began; the interval holds at all times."""
     words, sums = state.words, state.history.lift
     if state.settings.control == 0.0 and not sums.control.decisions:
         return Tile("alone", "Unknown", f"no {words.many('decision')} to compare with: set a control share")
@@ -96,9 +99,9 @@ def judge_lift(state: ProblemState, item: int | None) -> Tile:
         many = words.many("decision")
         line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"
         return Tile("control", "Too early", line, facts=facts)
-    value, low, high = found.difference
+    value, low, high = (signed(one, 2) for one in found.difference)
     share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
-    line = f"{signed(value, 2)} {words.unit}".strip() + f"{share}, between {signed(low, 2)} and {signed(high, 2)}"
+    line = f"{value} {words.unit}".strip() + f"{share}, between {low} and {high}, since it began"
     names = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
     word, kind = names[found.verdict]
     return Tile("control", word, line, kind, facts)
