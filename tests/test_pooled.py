@@ -405,6 +405,8 @@ def test_a_recommendation_suits_the_problem_and_says_why():
             assert repr(sa.Agent(problem).learner.declared) == repr(policy)
     assert repr(sa.recommend(PROBLEMS["items"], whole=True).policy).startswith("directional_kl_moss")
     assert repr(sa.recommend(PROBLEMS["one item"], whole=True).policy).startswith("pooled_thompson")
+    assert "take directional_kl_moss" not in sa.recommend(PROBLEMS["one item"], whole=True).reason
+    assert "cts" in sa.recommend(PROBLEMS["items"], whole=True).reason
 
 
 def test_an_agent_starts_from_its_list_by_name():

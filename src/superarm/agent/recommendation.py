@@ -69,8 +69,17 @@ SITUATIONS = (
         "policies",
         "directional_kl_moss",
         "Every decision shows what its arms do for all items: this policy uses how items vary together, and had 40 % "
-        "less regret than kl_moss on 20 held-out instances (docs/background/choosing-a-policy.md). No regret bound is "
-        "known for it.",
+        "less regret than kl_moss on 20 held-out instances (docs/background/choosing-a-policy.md). If you know that "
+        "items are independent, cts is as good; it fails where they depend on one another. No regret bound is known "
+        "for directional_kl_moss.",
+    ),
+    Situation(
+        lambda problem, whole: whole,
+        "policies",
+        "pooled_thompson",
+        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). That "
+        "decisions show all items changes nothing here: directional_kl_moss, which uses it, needs several items, the "
+        "reward Coverage or Linear, and no context. It has no regret bound; kl_ucb is the choice with a proof.",
     ),
     Situation(
         lambda problem, whole: True,
