@@ -181,7 +181,7 @@ def test_compare_tells_same_from_different(spec, tmp_path):
     assert same.output.count("identical to the bit") == 4
     other = _invoke(compare, tmp_path / "a", tmp_path / "c", "--out", tmp_path / "page.html")
     assert "horizon: 60 and 50" in other.output
-    assert "(unpaired, p" in other.output
+    assert "(half a 95 % interval, unpaired, p" in other.output
     assert "Two runs side by side" in (tmp_path / "page.html").read_text()
 
 

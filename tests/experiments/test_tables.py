@@ -48,10 +48,10 @@ def test_files_have_english_headings_in_latex_and_the_names_of_columns_in_csv(tm
 @pytest.mark.parametrize(
     ("value", "error", "shown"),
     [
-        (231.87, 8.2, "232 ± 8"),
+        (231.87, 8.2, "231.9 ± 8.2"),
         (0.03124, 0.00151, "0.0312 ± 0.0015"),
-        (-12.34, 0.96, "-12.3 ± 1.0"),
-        (9_999.0, 2_345.0, "10000 ± 2000"),
+        (-12.34, 0.996, "-12.3 ± 1.0"),
+        (9_999.0, 2_345.0, "10000 ± 2300"),
         (5.0, 0.0, "5.000"),
         (5.0, math.nan, "5.000"),
         (math.nan, math.nan, "–"),
@@ -63,10 +63,10 @@ def test_a_number_is_shown_to_the_digits_that_its_error_leaves(value, error, sho
 
 def test_what_is_best_is_bold_in_every_format():
     table = Table([{"a": Measured(10.0, 2.1, best=True), "b": Measured(20.0, 2.1)}])
-    assert r"$\mathbf{10 \pm 2}$ & $20 \pm 2$" in table.to_latex()
-    assert r"\bfseries\num[separate-uncertainty, detect-weight]{10 +- 2} &" in table.to_latex(siunitx=True)
-    assert "| **10 ± 2** | 20 ± 2 |" in table.to_markdown()
-    assert '<td class="n"><b>10 ± 2</b></td><td class="n">20 ± 2</td>' in table.to_html()
+    assert r"$\mathbf{10.0 \pm 2.1}$ & $20.0 \pm 2.1$" in table.to_latex()
+    assert r"\bfseries\num[separate-uncertainty, detect-weight]{10.0 +- 2.1} &" in table.to_latex(siunitx=True)
+    assert "| **10.0 ± 2.1** | 20.0 ± 2.1 |" in table.to_markdown()
+    assert '<td class="n"><b>10.0 ± 2.1</b></td><td class="n">20.0 ± 2.1</td>' in table.to_html()
     assert table.to_frame() == {"a": [10.0], "a s.e.": [2.1], "b": [20.0], "b s.e.": [2.1]}
 
 

@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     """A number with its standard error, NaN if there is none; ``best`` if no other number is known to be better.
 
     >>> str(Measured(231.87, 8.2)), str(Measured(0.0312, 0.0019)), str(Measured(1234567.0, 2345.0))
-    ('232 ± 8', '0.0312 ± 0.0019', '1235000 ± 2000')
+    ('231.9 ± 8.2', '0.0312 ± 0.0019', '1234600 ± 2300')
     """
 
     value: float
@@ -43,11 +43,10 @@ class Measured(NamedTuple):
     best: bool = False
 
     def parts(self) -> tuple[str, str]:
-        """Value and error as text, to the leading digit of the error, or to two if that is 1; "" for no error."""
+        """Value and error as text, to two digits of the error; "" for no error."""
         if not math.isfinite(self.error) or self.error <= 0.0:
             return format_number(self.value).replace("−", "-").replace(",", ""), ""
-        power = math.floor(math.log10(self.error))
-        decimals = -power + (round(self.error / 10.0**power, 1) < 2.0)
+        decimals = 1 - math.floor(math.log10(float(f"{self.error:.1e}")))  # 9.96 is 10, not 10.0
         shown = max(0, decimals)
         return f"{round(self.value, decimals):.{shown}f}", f"{round(self.error, decimals):.{shown}f}"
 
@@ -69,11 +68,11 @@ class Table:
     >>> table = Table([{"Policy": "A", "Regret": Measured(10.0, 2.1, best=True)}], "Regret of one policy")
     >>> print(table)
     Policy  Regret
-    A       10 ± 2
+    A       10.0 ± 2.1
     >>> print(table.to_markdown())
     | Policy | Regret |
     |---|---|
-    | A | **10 ± 2** |
+    | A | **10.0 ± 2.1** |
     <BLANKLINE>
     """
 

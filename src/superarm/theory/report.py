@@ -104,7 +104,7 @@ def _format_table(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str
     rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
     width = max(len(name) for _, name, _ in rows)
     rows.sort(key=lambda row: ("lower", "regret", "upper", "size").index(row[0]))
-    head = f"at T = {rounds[-1]}, regret against the approximation target"
+    head = f"at T = {rounds[-1]}, regret against the approximation target, ± standard error"
     return [head, *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
 

@@ -95,7 +95,7 @@ def describe_difference(pair: CellPair) -> str:
     error = format_number(pair.difference.error, 3)
     p = "" if math.isnan(pair.difference.p) else f", p {pair.difference.p:.3f}"
     kind = "paired" if pair.paired else "unpaired"
-    return f"{format_number(pair.difference.value)} ± {error} ({kind}{p})"
+    return f"{format_number(pair.difference.value)} ± {error} (half a 95 % interval, {kind}{p})"
 
 
 def write_comparison(a: "Study", b: "Study", path: Path) -> None:

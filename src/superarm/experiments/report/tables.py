@@ -191,7 +191,7 @@ def format_study(study: "Study") -> list[str]:
     for instance, ranking in study.rankings.items():
         lines.append(
             f"{instance}: regret after {study.experiment.horizon} rounds, {study.target(instance)} target, "
-            f"{study.describe_runs(instance)}"
+            f"{study.describe_runs(instance)}, ± half a 95 % interval"
         )
         lines += [_format_ranked(ranked, width) for ranked in ranking]
         lines += [f"  {warning}" for warning in study.warnings(instance)]
