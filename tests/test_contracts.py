@@ -16,7 +16,7 @@ from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.environments import Answer, Environment
 from superarm.indices import Index
-from superarm.items.agent import KLMossWithPrior
+from superarm.items.counts import KLMossWithPrior
 from superarm.oracles import Default, Greedy, Oracle
 from superarm.policies import IndexPolicy, Policy, policy
 from superarm.policies.directional import Covariance
@@ -273,6 +273,13 @@ class TooGini(rewards.Linear):
         return Smoothness(1.0, 0.1)
 
 
+class TooGiniInACorner(rewards.Coverage):
+    """No random point refutes it: the largest value is at (1/2, 0, 0, …)."""
+
+    def smoothness(self, k):
+        return Smoothness(1.0, 0.45)
+
+
 class TooFewBatches(Subsets):
     def n_batches(self, n_arms):
         return 3.0
@@ -395,6 +402,7 @@ BROKEN = [
     (WrongDerivative(), "derivative is that of worth"),
     (TooSmooth(), "gamma_inf bounds the derivatives"),
     (TooGini(), "gamma_g bounds the Gini-weighted gradient"),
+    (TooGiniInACorner(), "gamma_g: claimed 0.45, but is 0.5 at x ="),
     (TooFewBatches(2), "n_batches is a bound"),
     (RefusesItsOwn(2), "a listed batch may be played"),
     (AdmitsTooLittle(2), "some batch contains"),

@@ -26,6 +26,7 @@ from superarm.oracles import Oracle
 from superarm.policies import Policy
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.engine import Run
+from superarm.theory.smoothness import Refuted, check_own_claim
 
 __all__ = [
     "ContractViolation",
@@ -168,6 +169,11 @@ def check_reward(reward: Reward, k: int = 5, tolerance: float = 1e-9) -> None:
         linear = q[-1] * reward.gain(weight, state, np.ones(_TRIALS))
         _require_everywhere(np.abs(gain - linear) <= tolerance * weight, "gains are linear in the parameters", q=q[-1])
     _check_derivatives(reward, weight, q)
+    for size in (2, k):
+        try:
+            check_own_claim(reward, size)
+        except Refuted as error:
+            raise ContractViolation(f"smoothness({size}) bounds the slopes; {error}") from None
 
 
 def _check_derivatives(reward: Reward, weight: Floats, q: Floats) -> None:

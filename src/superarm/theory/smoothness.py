@@ -117,6 +117,13 @@ def _check_claim(claim: tuple[float, float] | None, top: float, at: Floats, gini
             raise Refuted(name, float(said), found, point)
 
 
+def check_own_claim(reward: Reward, k: int) -> None:
+    """Refuse what a reward's own ``smoothness(k)`` claims if a search finds a point that refutes it."""
+    claim = reward.smoothness(k)
+    if claim is not None and type(reward).__module__ != Reward.__module__:
+        _check_claim(claim, *maximise_slopes(slopes(reward, k), k))
+
+
 def _differentiates(reward: Any, k: int) -> bool:
     """Whether the reward's ``derivative`` agrees with differences of its ``worth`` at random points."""
 
