@@ -277,6 +277,13 @@ def test_bound_and_simulation_have_one_target(listed, nodes, monkeypatch):
     assert len(upper) == 3
 
 
+def test_bounds_are_of_one_instance():
+    family = sa.instances.family(sa.instances.random_coverage, n_arms=5, n_items=2, k=2, draws=2)
+    with pytest.raises(sa.InvalidArgument, match="InstanceFamily is not an instance"):
+        bounds(family, sa.kl_ucb(), 100)
+    assert len(bounds(next(iter(family)), sa.kl_ucb(), 100)) == len(THEOREMS)
+
+
 def test_a_bound_says_that_every_batch_is_good_enough():
     p = np.random.default_rng(0).uniform(0.4, 0.5, (8, 4))
     instance = sa.Instance(sa.Problem(8, 4, sa.Coverage(), sa.Subsets(3)), sa.environments.Bernoulli(p))

@@ -260,6 +260,10 @@ def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> 
     >>> table["upper_bound"]
     Theorem 1 (BC-UCB) does not apply: it is about bc_ucb().
     """
+    given: Any = instance
+    if not isinstance(given, Instance):
+        remedy = "give one Instance; of a family, each of list(family)"
+        raise InvalidArgument("instance", f"{type(given).__name__} is not an instance", remedy)
     return tabulate(Question(instance, policy, rounds(horizon), delay))
 
 
