@@ -271,6 +271,31 @@ def test_health_is_whether_decisions_are_made_and_feedback_comes(counts, pending
     assert verdicts.judge_health(state(**counts), health).word == word
 
 
+def test_estimates_are_shown_by_segment_of_the_context():
+    spec = {
+        "arms": ["a", "b"],
+        "items": ["click"],
+        "k": 1,
+        "context": {"features": {"categorical": {"who": ["x", "y"]}}},
+    }
+
+    async def trial() -> str:
+        async with serving(application(MemoryStore())) as http:
+            (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+            for arm, who, value in (("a", "x", 1.0), ("a", "y", 0.0), ("b", "y", 1.0)):
+                body = {"eligible": [arm], "context": {"who": who}, "id": arm + who}
+                (await http.post("/v1/problems/p/decisions", json=body)).raise_for_status()
+                told = {"outcome": [[value]]}
+                (await http.post(f"/v1/problems/p/decisions/{arm + who}/feedback", json=told)).raise_for_status()
+            return (await http.get("/")).text
+
+    page = asyncio.run(trial())
+    assert "for which segment" in section(page, "heat")
+    head, *rows = cells(page, "heat")
+    assert head[1:] == ["who=x", "who=y"]
+    assert sorted(rows) == [["a", "1.00", "0"], ["b", "unknown", "1.00"]]
+
+
 EXAMPLE = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
 ASKED = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 

@@ -68,24 +68,28 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
 def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     """Estimated means of some arms, for a page of items by weight; levels from 0 to 9, None where nothing is known.
 
-    Where groups of visitors were learnt, they are the items.
+    Where groups of visitors were learnt, they are the items; where one item has segments of users, these are.
     """
     own, gone = state.chooser, state.learner.retired_items
-    tally = state.overall()[0] if own is state.learner else own.tally
-    items = [int(i) for i in np.argsort(-own.problem.weights, kind="stable") if int(i) not in gone]
+    n, context = len(own.tally), own.problem.context
+    segments = context.segment_names if context is not None and n > 1 == own.problem.n_items else []
+    tallies = [own.tally.take([s]) for s in range(n)] if segments or n == 1 else [state.overall()[0]]
+    by_weight = [int(i) for i in np.argsort(-own.problem.weights, kind="stable") if int(i) not in gone]
+    items = list(range(len(segments))) or by_weight
     last = max(0, (len(items) - 1) // ITEMS_PER_PAGE)
     page = min(page, last)
     shown = items[page * ITEMS_PER_PAGE : (page + 1) * ITEMS_PER_PAGE]
-    means = intervals.known_means(tally, own.problem.support, arms)
-    known = means.seen != 0.0
-    most = float(means.mean[:, shown].max(initial=0.0, where=known[:, shown])) or 1.0
+    means = [intervals.known_means(tally, own.problem.support, arms) for tally in tallies]
+    mean, known = np.hstack([one.mean for one in means]), np.hstack([one.seen != 0.0 for one in means])
+    most = float(mean[:, shown].max(initial=0.0, where=known[:, shown])) or 1.0
     rows = []
     for n, j in enumerate(arms.tolist()):
-        cells = [float(means.mean[n, i]) if known[n, i] else None for i in shown]
+        cells = [float(mean[n, i]) if known[n, i] else None for i in shown]
         levels = [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]
         rows.append((state.arms.all[j], levels))
-    names = [state.items.all[i] if own is state.learner else f"group {items.index(i) + 1}" for i in shown]
-    return {"items": names, "rows": rows, "most": most, "page": page, "last": last, "total": len(items)}
+    names = [(segments or state.items.all)[i] if own is state.learner else f"group {items.index(i) + 1}" for i in shown]
+    table = {"items": names, "rows": rows, "most": most, "segments": bool(segments)}
+    return table | {"page": page, "last": last, "total": len(items)}
 
 
 def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[str, Any]:
