@@ -194,9 +194,22 @@ def test_the_target_is_named_wherever_regret_is_printed(study, page, built):
     assert "regret, optimal target [95 %]" in page.words
     assert "regret (optimal target)" in study._repr_html_()
     assert study.plot().axes[0].get_ylabel() == "regret (optimal target)"
+    assert study.plot("random (k=2)", width="column").axes[0].get_ylabel() == "regret (optimal target)"
     assert plot_sweeps(study.sweep_lines).axes[0].get_ylabel() == "regret (optimal target)"
     for table in (built.parent / "tables").glob("*.tex"):
         assert "optimal target" in table.read_text(), table
+
+
+def test_the_legend_of_a_column_leaves_room_for_the_curves(tmp_path):
+    names = ["CUCB", "BC-UCB", "KL-UCB", "Thompson sampling", "pooled", "narrow"]
+    policies = {name: {"policy": "uniform"} for name in names}
+    one = {"one": {"generator": "random_coverage", "n_arms": 4, "n_items": 2, "k": 2}}
+    small = Experiment(name="small", instances=one, policies=policies, horizon=5, replications=2)
+    figure = run(small, tmp_path, progress=False).plot(width="column")
+    figure.canvas.draw()
+    legend, whole = figure.legends[0].get_window_extent(), figure.bbox
+    assert legend.height < whole.height / 4
+    assert whole.x0 <= legend.x0 < legend.x1 <= whole.x1
 
 
 def test_each_instance_has_its_own_target_and_negative_regret_is_warned_of(tmp_path):

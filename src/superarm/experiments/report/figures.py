@@ -94,10 +94,9 @@ def add_legend(figure: Any, panels: Sequence[Any]) -> None:
     entries = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    columns = _legend_columns(figure.get_figwidth(), entries)
-    legend = figure.legend(
-        entries.values(), entries.keys(), loc="lower center", ncol=columns, frameon=False, fontsize=8, columnspacing=1.4
-    )
+    width = figure.get_figwidth()
+    look = {"ncol": _legend_columns(width, entries), "fontsize": _legend_size(width), "columnspacing": 1.4}
+    legend = figure.legend(entries.values(), entries.keys(), loc="lower center", frameon=False, **look)
     for text in legend.get_texts():
         text.set_color(INK)
 
@@ -111,10 +110,15 @@ def _figure_width(across: int) -> float:
     return PANEL_WIDTH * across + (0.6 if across == 1 else 0.0)
 
 
+def _legend_size(width: float) -> float:
+    """The size of the font of a legend: smaller in a column of a paper, where names need few rows."""
+    return 8.0 if width > WIDTHS["column"] else 7.0
+
+
 def _legend_columns(width: float, labels: Mapping[str, Any] | Sequence[str]) -> int:
     """How many entries fit side by side into ``width`` inches."""
     longest = max((len(label) for label in labels), default=1)
-    return max(1, min(len(labels), int(width / (0.5 + 0.068 * longest))))
+    return max(1, min(len(labels), int(width / ((0.5 + 0.068 * longest) * _legend_size(width) / 8))))
 
 
 def format_tick(n: float) -> str:
@@ -187,7 +191,7 @@ def plot_curves(
             axes.set_yscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: format_tick(x))
         axes.yaxis.set_major_formatter(format_log_tick if log else lambda y, _: format_tick(y))
-        y = _regret_label(study.target(instance)) if inches is None else "regret"
+        y = _regret_label(study.target(instance)) if inches is None or n == 1 else "regret"  # grids have no room
         lowest_row, first = place + columns >= n, place % columns == 0
         title = instance if inches is None else in_print(instance)
         set_titles(axes, title, "round" if lowest_row or legend is False else "", y if first else "")
