@@ -93,6 +93,7 @@ def merge_settings(settings: Settings, body: Any) -> Settings:
 
     Of window and half-life, one that is given replaces the other.
 
+    >>> from superarm.service.schemas import SettingsBody
     >>> merge_settings(Settings(explore=0.5), SettingsBody(late="learn")).explore
     0.5
     """
