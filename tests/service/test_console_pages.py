@@ -296,6 +296,17 @@ def test_estimates_are_shown_by_segment_of_the_context():
     assert sorted(rows) == [["a", "1.00", "0"], ["b", "unknown", "1.00"]]
 
 
+def test_the_page_of_a_policy_that_keeps_moments_is_shown():
+    spec = EXAMPLE | {"settings": {"policy": {"name": "directional_kl_moss"}}}
+
+    async def trial() -> int:
+        async with serving(application(MemoryStore())) as http:
+            (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+            return (await http.get("/")).status_code
+
+    assert asyncio.run(trial()) == 200
+
+
 EXAMPLE = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
 ASKED = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 

@@ -73,7 +73,7 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     own, gone = state.chooser, state.learner.retired_items
     n, context = len(own.tally), own.problem.context
     segments = context.segment_names if context is not None and n > 1 == own.problem.n_items else []
-    tallies = [own.tally.take([s]) for s in range(n)] if segments or n == 1 else [state.overall()[0]]
+    tallies = [own.tally.take([s]) for s in range(n)] if segments else [own.tally if n == 1 else state.overall()[0]]
     by_weight = [int(i) for i in np.argsort(-own.problem.weights, kind="stable") if int(i) not in gone]
     items = list(range(len(segments))) or by_weight
     last = max(0, (len(items) - 1) // ITEMS_PER_PAGE)
