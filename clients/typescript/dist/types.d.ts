@@ -628,7 +628,7 @@ export interface Settings {
     propensity_draws?: number;
     /** The share of decisions that show the control slate, to compare the policy with it. */
     control?: number;
-    /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+    /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
     control_slate?: "baseline" | "uniform" | string[];
     /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
     guardrail?: number | null;
@@ -636,7 +636,7 @@ export interface Settings {
     max_per_second?: number;
     /** What people call arms, items and outcomes. */
     words?: Words;
-    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+    /** Whether entries count as `at_window_end` from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
     provisional?: boolean;
     /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
     paused_until?: Record<string, string>;
@@ -661,7 +661,7 @@ export interface SettingsBody {
     propensity_draws?: number;
     /** The share of decisions that show the control slate, to compare the policy with it. */
     control?: number;
-    /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. */
+    /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
     control_slate?: "baseline" | "uniform" | string[];
     /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
     guardrail?: number | null;
@@ -669,7 +669,7 @@ export interface SettingsBody {
     max_per_second?: number | null;
     /** What people call arms, items and outcomes. */
     words?: Words | null;
-    /** Whether they count as that number from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+    /** Whether entries count as `at_window_end` from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
     provisional?: boolean | null;
     /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
     paused_until?: Record<string, string> | null;
