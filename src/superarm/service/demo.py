@@ -36,9 +36,9 @@ ARTICLES = {
 """Headlines by the interest of the readers who like them most; "" for none."""
 
 EDITED = 100
-"""So many editions at the start are put together by editors, at random: the baseline that the policy has to beat.
+"""So many editions at the start, and a fifth of the later ones, are put together by editors, at random: the baseline.
 
-Nothing is learnt from them, so that the curve of rewards shows how the policy learns."""
+Nothing is learnt from the first, so that the curve of rewards shows how the policy learns."""
 
 FIRST_EDITIONS, EDITIONS_PER_SECOND = 150, 10.0
 """Editions at once at the start, so that there is something to see, and per second afterwards."""
@@ -80,7 +80,7 @@ class Visitors:
     def create(self) -> bool:
         """Create the problem; False if the service is not ready yet."""
         settings = {"policy": {"name": "directional_kl_moss"}, "mode": "logging_only", "window_s": WINDOW_SECONDS}
-        settings |= {"explore": 0.05, "words": WORDS | {"unit": "readers"}}
+        settings |= {"explore": 0.05, "control": 0.2, "control_slate": "baseline", "words": WORDS | {"unit": "readers"}}
         sizes = {"weights": list(READERS.values()), "settings": settings}
         try:
             self._agent = self._service.create(PROBLEM, list(self._click), list(READERS), SLATE, **sizes)
