@@ -1,4 +1,4 @@
-"""The tests of the first tier are collected in five seconds of processor time."""
+"""The tests of the first tier are collected in five seconds of processor time, on the usual machine."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.tiers import slowness
 
 pytestmark = pytest.mark.slow("the time of collecting")
 
@@ -19,4 +21,4 @@ def test_the_first_tier_is_collected_in_five_seconds():
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
         subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[1], env=environment)
         taken.append(sum(os.times()[2:4]) - sum(before[2:4]))
-    assert min(taken) < 5.0
+    assert min(taken) < 5.0 * slowness()

@@ -27,7 +27,7 @@ def _blocks(page):
     return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
 
 
-FIRST = ("README.md", "own-components.md", "quickstart-agent.md", "agent.md", "quickstart-experiment.md")
+FIRST = ("README.md", "own-components.md", "quickstart-agent.md", "agent.md")
 """The pages whose examples run in the first tier; those of all others are in the second."""
 RUNNABLE = [
     pytest.param(page, marks=() if page.name in FIRST else pytest.mark.slow("every page of the documentation"))

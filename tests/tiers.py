@@ -3,7 +3,7 @@
 A test of the second tier is marked ``slow(reason)``; ``make test`` leaves these out with ``-m "not slow"`` and says at
 its end what they are. A test that runs a program of the system is marked ``needs(name)``: where the program is missing
 it is not run, which is said at the end, or fails if SUPERARM_REQUIRE_ALL is set. With ``--budget SECONDS`` a run fails
-if a file takes more processor time.
+if a file takes more processor time, where a machine that is slower than the usual one has as much more.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from tests.system_packages import NEEDS, how_to_install, required
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 """Where temporary files are, if so much memory is free."""
 MISSING = "missing: "
+USUAL_SECONDS = 0.025
+"""What ``slowness`` takes on the usual machine, in seconds of processor time."""
 
 
 def use_memory() -> None:
@@ -52,11 +55,20 @@ def processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
+def slowness() -> float:
+    """How many times as long as on the usual machine a fixed piece of work takes here and now; at least 1."""
+    began, sums = time.process_time(), dict.fromkeys(range(1009), 0)
+    for n in range(300_000):
+        sums[n % 1009] += n * n
+    return max(1.0, (time.process_time() - began) / USUAL_SECONDS)
+
+
 class Tiers:
     """What a process has left out, and the processor time of its files; xdist's workers report to the first process."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.seconds, self.left_out = config, Counter[str](), set[str]()
+        self.slowness = slowness() if config.getoption("budget") else 1.0
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Do not even import a file of the second tier for the first one."""
@@ -107,11 +119,12 @@ class Tiers:
         if report:
             self.seconds.update(report["seconds"])
             self.left_out |= set(report["left_out"])
+            self.slowness = max(self.slowness, report["slowness"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(self.config, "workerinput"):
-            report = {"seconds": dict(self.seconds), "left_out": sorted(self.left_out)}
+            report = {"seconds": dict(self.seconds), "left_out": sorted(self.left_out), "slowness": self.slowness}
             self.config.workeroutput["tiers"] = report  # type: ignore[attr-defined]
         elif self.over_budget() or (required() and self.skipped()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -125,7 +138,7 @@ class Tiers:
 
     def over_budget(self) -> list[str]:
         """What took longer than it may."""
-        budget = self.config.getoption("budget")
+        budget = self.config.getoption("budget") * self.slowness
         if not budget:
             return []
         return [f"{file}: {s:.0f} s of {budget:.0f}" for file, s in self.seconds.most_common() if s > budget]

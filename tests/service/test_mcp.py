@@ -3,7 +3,6 @@
 import asyncio
 import sys
 
-import mcp
 import pytest
 
 import superarm as sa
@@ -14,6 +13,8 @@ from .running import MAIN
 
 def call(target, *calls):
     """The results of tools, called one after the other in one session; a function makes its arguments of results."""
+
+    import mcp  # not while tests are collected: it takes half a second
 
     async def run():
         found = []
@@ -104,7 +105,9 @@ def test_numbers_need_an_item_and_an_arm_may_be_told_as_not_tried(service):
 
 
 def test_the_command_speaks_over_its_pipes(service, served):
-    started = mcp.StdioServerParameters(command=sys.executable, args=["-c", MAIN, "mcp", "--url", served.url])
+    from mcp import StdioServerParameters
+
+    started = StdioServerParameters(command=sys.executable, args=["-c", MAIN, "mcp", "--url", served.url])
     asked, told = call(
         started,
         ("ask", {"problem": "tools"}),
