@@ -167,13 +167,13 @@ def test_real_people_are_counted_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("SUPERARM_DATA", str(tmp_path))
     assert people.real_shops() == []
     rng = np.random.default_rng(3)
-    lines = ["userId,movieId,rating"]
-    lines += [f"{user},{film},{rng.choice([3, 5])}" for user in range(40) for film in range(8)]
-    with zipfile.ZipFile(tmp_path / "ml-latest-small.zip", "w") as archive:
-        archive.writestr("ml/ratings.csv", "\n".join(lines))
-        archive.writestr("ml/movies.csv", "\n".join(["movieId,title,genres", *(f"{j},Film,War" for j in range(8))]))
-    assert people.real_shops() == ["MovieLens"]
-    shop = people.draw_real("MovieLens", 3)
+    rated = ["user item rating time", *(f"{u}\t{j}\t{rng.choice([3, 5])}\t0" for u in range(40) for j in range(8))]
+    with zipfile.ZipFile(tmp_path / "recbole-1.whl", "w") as archive:
+        home = "recbole/dataset_example/ml-100k/ml-100k"
+        archive.writestr(f"{home}.inter", "\n".join(rated))
+        archive.writestr(f"{home}.item", "\n".join(["", *(f"{j}\tFilm\t1999\tWar" for j in range(8))]))
+    assert people.real_shops() == ["MovieLens-100k"]
+    shop = people.draw_real("MovieLens-100k", 3)
     service = ServedShop(shop, pooled_thompson(), 30)
     earned = service.run()
     slates = shop.ranking[:5]

@@ -76,7 +76,7 @@ class Context(Component):
 
     (``interactions=True``), or :math:`[x, z_j, pair_j, e_i]` without the leading 1 of :math:`z_j`. The indicator
     :math:`e_i` of the item is left out if there is one item, or if every entry has a parameter vector of its own. The
-    features of arms enter only models that are shared over all arms.
+    features of arms enter models that are shared over all arms, and the prior of ``pooled_thompson`` on segments.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class Context(Component):
         >>> Context(features).segment_names[:3]
         ['country=NO, device=phone', 'country=NO, device=other', 'country=SE, device=phone']
         """
-        if not isinstance(self.model, Segments):
+        by = self.model.names(self.features) if isinstance(self.model, Segments) else []
+        if not by:
             return []
-        by = self.model.names(self.features)
         combined = itertools.product(*(self.features.levels[name] for name in by))
         return [", ".join(f"{name}={level}" for name, level in zip(by, levels, strict=True)) for levels in combined]
 

@@ -37,7 +37,8 @@ class Model(Component):
 class Segments(Model):
     """One tally per segment of users: every segment learns as an agent of its own does.
 
-    The segments are the combinations of the levels of categorical features.
+    The segments are the combinations of the levels of categorical features; without any, there is one. Features of arms
+    say ``pooled_thompson`` what to expect of an arm, in all segments alike; other policies do not use them here.
 
     Parameters
     ----------
@@ -76,8 +77,9 @@ class Segments(Model):
 
     def validate(self, features: "Features", n_arm_features: int) -> None:
         names = self.names(features)
-        if not names:
-            raise InvalidArgument("by", "there is no categorical feature", "declare one in Features", "Segments")
+        if not names and not n_arm_features:
+            wrong, remedy = "there is no categorical feature", "declare one in Features, or give features of arms"
+            raise InvalidArgument("by", wrong, remedy, "Segments")
         for name in names:
             if name not in features.levels:
                 wrong = unknown(name, list(features.levels))

@@ -14,7 +14,7 @@ from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy
-from superarm.policies.pooled import Pool, PooledThompson
+from superarm.policies.pooled import PooledThompson
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -157,7 +157,7 @@ class PooledSegments(SegmentPolicy):
         self.require_family("policy", PooledThompson, "pooled_thompson()")
 
     def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        return Pool(tally, problem.context.n_segments)
+        return self.policy.prepare(problem, tally)
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         return self.policy.choose(problem, view, memory)

@@ -21,7 +21,7 @@ POLICIES: dict[str, Callable[[Shop], Policy]] = {
     "kl_moss": lambda shop: kl_moss(),
     "cts": lambda shop: cts(),
     "pooled_thompson": lambda shop: pooled_thompson(),
-    "pooled_thompson, baseline": lambda shop: pooled_thompson(baseline=shop.ranking.tolist()),
+    "pooled_thompson, baseline": lambda shop: pooled_thompson(baseline=shop.known_ranking),
     FORGETFUL: lambda shop: discounted(pooled_thompson(), half_life=4_000),
 }
 """The policies of the contest, each for a shop."""

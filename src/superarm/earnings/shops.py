@@ -81,6 +81,11 @@ class Shop:
     def __len__(self) -> int:
         return len(self.chances)
 
+    @property
+    def known_ranking(self) -> list[int]:
+        """The ranking that the shop can give on the first day: of the products that are for sale then."""
+        return self.ranking[: self.for_sale[0, 0].sum()].tolist()  # type: ignore[no-any-return]
+
     def best_slates(self, phase: int) -> Ints:
         """The best slate of each draw for each segment in a phase, (R, n_segments, k)."""
         if self.people is not None:

@@ -12,9 +12,10 @@ hardly shown are guesses. A batch replaces arms of the list, or of the best batc
 suffices. The worth of the arms of the list is increased by one standard deviation on both sides: a listed arm that was
 unlucky early, and is shown no more for that reason, does not make the list look poor for good. After conservative
 bandits, [WuEtAl2016]_. What room the draw does not use is spent on trials of arms that are not known yet. Later on,
-learning may cost half of what the draw promises beyond the list: little where the list is nearly the best.
+learning may cost half of what the best batch promises beyond the list: little where the list is nearly the best.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,17 @@ if TYPE_CHECKING:
 KNOWN = 3.0
 """An arm is known once one as good as the worst of the batch would have had so many events."""
 
-TRIAL_LOSS = 0.02
-"""Trials may cost so large a share of what the list would have earned."""
+TRIAL_LOSS, TRIAL_DECISIONS = 0.02, 1000
+"""Trials may cost so large a share of what the list would have earned in so many decisions."""
+
+
+def trial_loss(t: int) -> float:
+    """The share of what the list would have earned in ``t`` decisions that trials may cost.
+
+    It falls with the square root: in the long run a list that cannot be improved costs next to nothing to follow, and
+    trials never end.
+    """
+    return TRIAL_LOSS * min(1.0, math.sqrt(TRIAL_DECISIONS / t))
 
 
 class Account:
@@ -90,17 +100,17 @@ class Account:
         instead = (of_list - _add(there)) / np.maximum(gone.sum(1), 1)[:, None]
         return _add(_add(np.where(gone[:, None], pulls[:, :, top] * (worth[:, :, top] - instead[:, :, None]), 0.0)))
 
-    def promise(self, draw: Floats, drawn: Ints) -> Floats:
-        """By which share of what the list is worth the draw of entries says that a batch exceeds it, (R,)."""
-        worth = _worth(self.problem, draw, self.problem.weights / self.problem.weights.sum(), 1)[:, 0]
-        return np.maximum(total_worth(worth, drawn) / total_worth(self.worth, self.listed) - 1.0, 0.0)
+    def promise(self, means: Floats, batch: Ints) -> Floats:
+        """By which share of what the list is worth the estimates of entries say that a batch exceeds it, (R,)."""
+        worth = _worth(self.problem, means, self.problem.weights / self.problem.weights.sum(), 1)[:, 0]
+        return np.maximum(total_worth(worth, batch) / total_worth(self.worth, self.listed) - 1.0, 0.0)
 
     def keep(self, base: Ints, drawn: Ints, places: int, loss: Any) -> Ints:
         """The batch ``base`` with arms of ``drawn`` in at most so many ``places``, as far as the room suffices.
 
         Learning may have cost the share ``loss`` (R,) of what the list would have earned.
         """
-        room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - TRIAL_LOSS) * self.due
+        room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - trial_loss(self.view.t)) * self.due
         room = room + total_worth(self.worth, base)
         if not self.problem.actions.uniform:  # arms cannot be exchanged one by one
             drawn = self._near(base, drawn, places)

@@ -6,12 +6,13 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
+from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
-from superarm.policies.baseline import TRIAL_LOSS, Account
-from superarm.policies.pooling import Observed, Posterior, Prior, fit
+from superarm.policies.baseline import Account, trial_loss
+from superarm.policies.pooling import Covariates, Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -19,32 +20,37 @@ if TYPE_CHECKING:
 CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without a list and while one is followed."""
 
+MAX_ARM_FEATURES = 32
+"""With so many a fit takes half a second for 2,000 arms, and its time grows with their square."""
+
 
 class Pool:
     """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
 
-    ``prior`` is None until the first decision was handed out. A tally of segments has ``n_segments`` rows for each
-    replication.
+    ``known`` is what is known of the arms in advance. ``prior`` is None until the first decision was handed out. A
+    tally of segments has ``n_segments`` rows for each replication.
     """
 
     prior: Prior | None = None
 
-    def __init__(self, tally: Tally, n_segments: int = 1) -> None:
-        self.tally, self.n_segments, self.due = tally, n_segments, 0
+    def __init__(self, tally: Tally, known: Covariates, n_segments: int = 1) -> None:
+        self.tally, self.known, self.n_segments, self.due = tally, known, n_segments, 0
 
 
 class PooledThompson(Policy):
     r"""Thompson sampling under a prior that is fitted to the tally: effects of arms, lifts of items, own effects.
 
-    The model is that of ``policies.pooling``. Each decision draws one effect :math:`\tilde\theta_j` for all entries of
-    an arm, then every entry, from posteriors with ``sharpness`` :math:`\gamma` times as many observations as there are:
+    The model is that of ``policies.pooling``: what is known of an arm in advance, its rank in ``baseline`` and features
+    of arms in the problem's context, says what to expect of it, as far as the tally bears that out. Each decision draws
+    one effect :math:`\tilde\theta_j` for all entries of an arm, then every entry, from posteriors with ``sharpness``
+    :math:`\gamma` times as many observations as there are:
 
-    .. math:: \tilde\theta_j \sim \frac{Gamma(\gamma(\alpha + S_j))}{\gamma(\alpha/\mu + E_j)}, \qquad
+    .. math:: \tilde\theta_j \sim \frac{Gamma(\gamma(\alpha_j + S_j))}{\gamma(\alpha_j/\mu_j + E_j)}, \qquad
               q_{ji} \sim Beta\bigl(\gamma(c m + s_{ji}),\ \gamma(c(1 - m) + n_{ji} - s_{ji})\bigr)
 
-    with :math:`m = \tilde\theta_j\lambda_i`, :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of
-    the arm and how often it was shown, where each entry counts for at most :math:`\kappa` events. The oracle chooses
-    at q.
+    with :math:`\mu_j = e^{\langle x_j, \eta\rangle}` what is expected of the arm, :math:`m = \tilde\theta_j\lambda_i`,
+    :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of the arm and how often it was shown, where
+    each entry counts for at most :math:`\kappa` events. The oracle chooses at q.
 
     The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
     observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
@@ -58,11 +64,13 @@ class PooledThompson(Policy):
         is at most 1 where decisions show several items of an arm at once: with 2, one run in a hundred kept to a wrong
         arm on adversarial instances.
     baseline
-        The present list, as arms in the order of their ranks, if there is one; the first k eligible arms are shown
-        today. Decisions then start from it, as ``policies.baseline`` describes.
+        The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
+        then start from these, as ``policies.baseline`` describes. Ranks beyond k say what to expect of the others: give
+        as many as you have, and leave out arms of which nothing is known, such as new ones.
     loss, later_loss
         The share of what the list would have earned that learning may cost: ``loss`` in the first ``cautious``
-        decisions, and later half of what the draw promises beyond the list, at least 2 % and at most ``later_loss``.
+        decisions, and later half of what the best batch promises beyond the list, at most ``later_loss`` and at least
+        2 %, which falls with the square root of the decisions from the thousandth on.
     cautious
         In so many decisions at most a third of the list is replaced at once.
     oracle
@@ -88,9 +96,15 @@ class PooledThompson(Policy):
     def validate(self, problem: "Problem") -> None:
         self.oracle.validate(problem)
         arms(self.baseline, "baseline", problem.n_arms)
+        if problem.context is not None and problem.context.arms.shape[1] > MAX_ARM_FEATURES:
+            wrong = f"{problem.context.arms.shape[1]} features of arms"
+            raise InvalidArgument("arms", wrong, f"give at most {MAX_ARM_FEATURES}, or a linear model", "Context")
 
     def prepare(self, problem: "Problem", tally: Tally) -> Pool:
-        return Pool(tally)
+        context = problem.context
+        features = None if context is None or not context.arms.size else context.arms
+        known = Covariates.of(problem.n_arms, self.baseline, features)
+        return Pool(tally, known, 1 if context is None else context.n_segments)
 
     def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)
@@ -102,36 +116,31 @@ class PooledThompson(Policy):
         if view.t <= self.cautious:
             return account.keep(account.listed, batch, -(-problem.k // 3), self.loss)
         base = self.oracle.maximize(problem, own.means(), view)
-        share = np.clip(account.promise(draw, batch) / 2.0, min(TRIAL_LOSS, self.later_loss), self.later_loss)
+        least = min(trial_loss(view.t), self.later_loss)
+        share = np.clip(account.promise(own.means(), base) / 2.0, least, self.later_loss)
         return account.keep(base, batch, problem.k, share)
 
     def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
-        whole = Posterior(
-            self.observed(problem, memory), self.fit(problem, memory) if memory.prior is None else memory.prior
-        )
+        whole = Posterior(self.observed(memory), self.fit(memory) if memory.prior is None else memory.prior)
         if memory.n_segments == 1:
             return whole, whole, view.counts - memory.tally.pulls
         segment, rows = view.context.segment, memory.tally.pulls.reshape(-1, memory.n_segments, problem.n_arms)
         own = rows[np.arange(len(segment)) if len(rows) > 1 else 0, segment]
         return whole, whole.in_segment(segment, memory.n_segments), view.counts - own
 
-    def observed(self, problem: "Problem", memory: Pool) -> Observed:
-        """What a prior is fitted to; the arms of the list are a group of their own while it is followed."""
-        listed = np.zeros(problem.n_arms, bool)
-        if memory.due <= self.cautious:
-            listed[list(self.baseline[: problem.k])] = True
-        return Observed.of(memory.tally, listed, memory.n_segments)
+    def observed(self, memory: Pool) -> Observed:
+        """What a prior is fitted to."""
+        return Observed.of(memory.tally, memory.known, memory.n_segments)
 
-    def fit(self, problem: "Problem", memory: Pool) -> Prior:
+    def fit(self, memory: Pool) -> Prior:
         """The prior that suits the tally now."""
-        observed = self.observed(problem, memory)
-        return fit(observed, CAP_WITH_LIST if observed.listed.any() else CAP)
+        return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and memory.due <= self.cautious else CAP)
 
     def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
         if t >= memory.due:
             memory.due = 5 * (t // 5 + 1) if t < 50 else -(-5 * t // 4)
-            memory.prior = self.fit(problem, memory)
+            memory.prior = self.fit(memory)
 
     def estimates(self, problem: "Problem", view: View, memory: Pool) -> tuple[Floats, Floats]:
         """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
@@ -143,17 +152,17 @@ class PooledThompson(Policy):
 
     def save_state(self, memory: Pool) -> dict[str, Any] | None:
         """The last prior, and when the next one is due; None before the first."""
-        return None if memory.prior is None else {"due": memory.due, "prior": list(memory.prior)}
+        return None if memory.prior is None else {"due": memory.due, "prior": memory.prior._asdict()}
 
     def restore_state(self, memory: Pool, held: dict[str, Any]) -> None:
-        if "prior" in held:
-            memory.due, prior = int(held["due"]), Prior(*held["prior"])
-            if prior.alpha.ndim == 1:  # both groups of arms had one strength
-                prior = prior._replace(alpha=np.stack([prior.alpha] * 2, 1))
-            lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
-            new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
-            lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
-            memory.prior = prior._replace(lift=lift.reshape(len(lift), -1))
+        prior = held.get("prior")
+        if not isinstance(prior, dict) or prior["effects"].shape[1] != len(memory.known.x):
+            return  # none, one of an earlier version, or one for another list or other features: fit anew
+        memory.due, prior = int(held["due"]), Prior(**prior)
+        lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
+        new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
+        lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
+        memory.prior = prior._replace(lift=lift.reshape(len(lift), -1))
 
 
 @named
@@ -167,7 +176,7 @@ def pooled_thompson(
 ) -> PooledThompson:
     """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
 
-    With ``baseline``, the present list of arms, best first, it starts from that list, and learning costs at most
+    With ``baseline``, the present ranking of arms, best first, it starts from the first k, and learning costs at most
     ``loss`` of what the list would have earned in the first ``cautious`` decisions and ``later_loss`` afterwards, as
     far as that can be estimated. See ``PooledThompson`` for the formulas.
 

@@ -2,14 +2,15 @@ r"""A two-level model of entries, fitted to a tally: what all arms have in commo
 
 An outcome of entry (j, i) has the mean :math:`p_{ji}`, with
 
-.. math:: \theta_j \sim Gamma(\alpha,\ mean\ \mu), \qquad
+.. math:: \theta_j \sim Gamma(\alpha_j,\ mean\ e^{\langle x_j, \eta\rangle}), \qquad
           p_{ji} \mid \theta_j \sim Beta(mean\ \theta_j\lambda_i,\ squared\ coefficient\ of\ variation \approx 1/\kappa)
 
-:math:`\theta_j` is the effect of arm j, :math:`\lambda_i` the lift of item i. The strengths :math:`\alpha` and
-:math:`\kappa` are numbers of events (clicks), not of pulls: they mean the same at click rates of 0.1 % and of 10 %.
-Outcomes are divided by their dispersion :math:`\phi`, the variance of an outcome over its mean: an event is 1 for a
-click, and many events for a purchase. All of it is estimated by marginal likelihood, after [GelmanEtAl2013]_ (chapter
-5). The likelihood does not mind that a policy chose what was observed; moments would.
+:math:`\theta_j` is the effect of arm j, :math:`\lambda_i` the lift of item i. :math:`x_j` is what is known of the arm
+in advance (``Covariates``): 1, the score of its rank in the present list, and features of the arm. The strengths
+:math:`\alpha` and :math:`\kappa` are numbers of events (clicks), not of pulls: they mean the same at click rates of
+0.1 % and of 10 %. Outcomes are divided by their dispersion :math:`\phi`, the variance of an outcome over its mean: an
+event is 1 for a click, and many events for a purchase. All of it is estimated by marginal likelihood, after
+[GelmanEtAl2013]_ (chapter 5). The likelihood does not mind that a policy chose what was observed; moments would.
 
 Every function is one of arrays with a leading axis for replications. Sums are taken in a fixed order and logarithms are
 those of ``core.numeric``, so that the same tally gives the same numbers everywhere.
@@ -21,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Floats, Ints
 from superarm.core.numeric import decay, log, log1p, sigmoid
 from superarm.core.ops import op
-from superarm.core.streams import STEP, mix, states
+from superarm.core.streams import STEP, mix, quantile, states
 from superarm.core.support import AnySupport, Dense
 from superarm.core.tally import Tally
 
@@ -36,8 +37,15 @@ COMMON = 0.6
 runs where those of the best arm move together: on five known instances of ``benchmarks.adversary``, 100 runs each, 0.5
 had 2 locked runs, 0.6 and more none."""
 
-LIST_ADVANTAGE = 3.0
-"""Arms off the present list are expected to have a third of the mean before any is observed."""
+RANK_EFFECT = (0.5, 0.4)
+"""How much the logarithm of a mean is expected to rise with the score of the rank, and the deviation of that. With 0.5
+the first six of 200 arms have three times the mean of the others."""
+
+UNRANKED_EFFECT, FEATURE_EFFECT = (0.0, 1.0), (0.0, 0.5)
+"""The same for having no rank, beyond what the score says, and for a feature of arms in [-1, 1]."""
+
+STEPS = 4
+"""Steps of the search for effects at each strength, which begins where that at the strength before has ended."""
 
 TOGETHER = 1.5
 """From so many entries on, in the mean, the entries of an arm are seen together."""
@@ -47,10 +55,10 @@ _FLIP, _COIN = np.uint64(1 << 32), np.uint64(1 << 33)
 
 
 class Prior(NamedTuple):
-    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R, 2), (R, 2).
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), (R, n_columns).
 
-    ``together`` is how many entries of an arm were seen at once, in the mean; ``alpha`` and ``mean`` are those of the
-    arms off and on a list.
+    ``together`` is how many entries of an arm were seen at once, in the mean; ``effects`` are those of the columns of
+    ``Covariates``.
     """
 
     together: Floats
@@ -58,12 +66,62 @@ class Prior(NamedTuple):
     lift: Floats
     kappa: Floats
     alpha: Floats
-    mean: Floats
+    effects: Floats
+
+
+class Covariates(NamedTuple):
+    """What is known of arms before any is shown: the columns ``x`` (n_columns, n_arms), the first of ones.
+
+    ``expected`` and ``precision`` (n_columns - 1,) are the prior of the effects of the others. ``unranked`` (n_arms,)
+    is 1 for an arm without a rank where others have one, otherwise 0.
+    """
+
+    x: Floats
+    expected: Floats
+    precision: Floats
+    unranked: Floats
+
+    @classmethod
+    def of(cls, n_arms: int, ranking: tuple[int, ...] = (), features: Floats | None = None) -> "Covariates":
+        """Those of a ranking, best arm first, which may be of some arms only, and of ``features`` (n_arms, d)."""
+        unranked = np.full(n_arms, float(len(ranking) > 0))
+        unranked[list(ranking)] = 0.0
+        rows = [] if features is None else [(row, FEATURE_EFFECT) for row in features.T]
+        if ranking:
+            rows = [(normal_scores(ranking, n_arms), RANK_EFFECT), (unranked, UNRANKED_EFFECT), *rows]
+        x = np.array([np.ones(n_arms), *(row for row, _ in rows)])
+        expected, deviation = np.array([effect for _, effect in rows]).reshape(-1, 2).T
+        return cls(x, expected, deviation**-2.0, unranked)
+
+    def means(self, effects: Floats, centre: Any = 0.0) -> Floats:
+        """The means of arms before any is observed, (R, n_arms), at most 1; ``centre`` is taken from the columns."""
+        logs = _in_order(np.swapaxes(effects[:, :, None] * (self.x - centre), 1, 2))
+        return decay(-np.clip(logs, -30.0, 0.0))
+
+    def strengths(self, alpha: Any, effects: Floats) -> Any:
+        """The strengths of arms, (R, n_arms): one whose rank is not known varies as much as ranks make a difference."""
+        if not self.unranked.any():
+            return alpha
+        return alpha / (1.0 + alpha * effects[:, 1:2] ** 2 * self.unranked)
+
+
+def normal_scores(ranking: tuple[int, ...], n_arms: int) -> Floats:
+    """The quantile of the standard normal distribution at the rank of each arm; the others share the rest of the sum.
+
+    If the logarithms of means are normal and the ranking is theirs with normal errors, they are linear in this score.
+
+    >>> normal_scores((2, 0), 4).round(2).tolist()
+    [0.32, -0.73, 1.15, -0.73]
+    """
+    top = quantile(1.0 - (np.arange(len(ranking)) + 0.5) / n_arms)
+    scores = np.full(n_arms, -_in_order(top) / max(n_arms - len(ranking), 1))
+    scores[list(ranking)] = top
+    return scores
 
 
 @dataclass
 class Observed:
-    """How often every entry was seen, the sums of its outcomes and of their squares, and which arms are listed.
+    """How often every entry was seen, the sums of its outcomes and of their squares, and what was known of the arms.
 
     ``pulls`` (R,) are how many pulls there were.
     """
@@ -73,10 +131,10 @@ class Observed:
     n: Floats
     total: Floats
     square: Floats
-    listed: Bools
+    known: Covariates
 
     @classmethod
-    def of(cls, tally: Tally, listed: Bools, n_segments: int = 1) -> "Observed":
+    def of(cls, tally: Tally, known: Covariates, n_segments: int = 1) -> "Observed":
         """What a tally holds; if it has a row for each of some segments, these become items.
 
         Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
@@ -87,7 +145,7 @@ class Observed:
         if n_segments > 1:
             support = Dense(n_segments * support.n_items, support.n_arms)
             n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
-        return cls(support, pulls, n, total, square, listed)
+        return cls(support, pulls, n, total, square, known)
 
     def across(self, x: Floats) -> Floats:
         """Numbers of replications (R,), so that they broadcast against entries."""
@@ -123,14 +181,9 @@ def fit(observed: Observed, cap: float) -> Prior:
         kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
     trust = _trust(across(kappa), expected) / across(together)
     events, exposure = support.sum_items(trust * s), support.sum_items(trust * shown)
-    groups = []
-    for listed in (False, True):
-        first = base / (LIST_ADVANTAGE if observed.listed.any() and not listed else 1.0)
-        likelihood, means = _arm_likelihood(events, exposure, first, observed.listed == listed)
-        alpha, chance = _average(likelihood)
-        groups.append((np.minimum(alpha, cap), _in_order(chance * means)))
-    alpha, mean = (np.stack(part, 1) for part in zip(*groups, strict=True))
-    return Prior(together, dispersion, lift, kappa, alpha, mean)
+    likelihood, effects = _arm_likelihood(events, exposure, base, observed.known)
+    alpha, chance = _average(likelihood)
+    return Prior(together, dispersion, lift, kappa, np.minimum(alpha, cap), _in_order(chance[:, None] * effects))
 
 
 def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats], base: Floats) -> Floats:
@@ -147,23 +200,39 @@ def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats],
     return likelihood
 
 
-def _arm_likelihood(s: Floats, shown: Floats, first: Floats, mine: Bools) -> tuple[Floats, Floats]:
-    """The log-likelihood of each alpha of a group of arms, (R, n), and the group's means at which it is so large.
+def _arm_likelihood(s: Floats, shown: Floats, base: Floats, known: Covariates) -> tuple[Floats, Floats]:
+    r"""The log-likelihood of each alpha, (R, n), and the effects (R, n_columns, n) at which it is so large.
 
-    ``s`` and ``shown`` (R, n_arms) are the events of arms and how often they were shown, ``first`` (R,) the mean that
-    is expected before any is observed, and ``mine`` says which arms are in the group.
+    ``s`` and ``shown`` (R, n_arms) are the events of arms and how often they were shown, ``base`` (R,) the mean that is
+    expected before any is observed. Columns are centred at what was shown, so that ``base`` is the mean there. The
+    effects are found by steps of Fisher's scoring, [McCullaghNelder1989]_ (section 2.5), each at most 1:
+
+    .. math:: \eta \leftarrow \eta + (X^T W M X + P)^{-1}\bigl(X^T W (s - m) - P(\eta - \eta_0)\bigr),
+              \qquad w_j = \alpha_j / (\alpha_j + m_j)
     """
+    centre = _in_order(shown[:, None] * known.x) / np.maximum(_in_order(shown), 1e-9)[:, None]
+    centre[:, 0] = 0.0
+    x = known.x - centre[:, :, None]
+    first = np.concatenate([log(base)[:, None], np.tile(known.expected, (len(s), 1))], 1)
+    precision = np.array([1.0, *known.precision])
     likelihood = np.repeat(-0.5 * _LOGS[None] ** 2, len(s), 0)
-    means = np.empty_like(likelihood)
-    for place, alpha in enumerate(STRENGTHS):
-        mean = first
-        for _ in range(5):
-            share = np.where(mine, alpha / (alpha + mean[:, None] * shown), 0.0)
-            mean = (1.0 + _in_order(share * s)) / (1.0 / first + _in_order(share * shown))
-        means[:, place] = mean
-        density = _negative_binomial(s, mean[:, None] * shown, alpha)
-        likelihood[:, place] += _in_order(np.where(mine & (shown > 0.0), density, 0.0))
-    return likelihood, means
+    effects, found = first, np.empty((*first.shape, len(STRENGTHS)))
+    for place, strength in enumerate(STRENGTHS):
+        for _ in range(STEPS):
+            mean = known.means(effects, centre[:, :, None]) * shown
+            alpha = known.strengths(strength, effects)
+            share = alpha / (alpha + mean)
+            step = _in_order((share * (s - mean))[:, None] * x) - precision * (effects - first)
+            factor = _in_order((share * mean)[:, None, None] * x[:, :, None] * x[:, None]) + np.diag(precision)
+            op("factorise", factor.size)(factor)
+            op("solve_systems", factor.size)(factor, step)
+            effects = effects + np.clip(step, -1.0, 1.0)
+        found[:, :, place] = effects
+        mean = known.means(effects, centre[:, :, None]) * shown
+        density = _negative_binomial(s, mean, known.strengths(strength, effects))
+        likelihood[:, place] += _in_order(np.where(shown > 0.0, density, 0.0))
+    found[:, 0] -= _in_order(np.swapaxes(centre[:, :, None] * found, 1, 2))
+    return likelihood, found
 
 
 class Posterior:
@@ -176,7 +245,8 @@ class Posterior:
         support, self.observed, self.prior = observed.support, observed, prior
         self.n, self.s = observed.events(prior.dispersion)
         self.lift, self.first = support.by_item(prior.lift), np.zeros(len(self.n), np.uint64)
-        alpha, mean = (np.where(observed.listed, part[:, 1:], part[:, :1]) for part in (prior.alpha, prior.mean))
+        alpha = observed.known.strengths(prior.alpha[:, None], prior.effects)
+        mean = observed.known.means(prior.effects)
         shown = self.n * self.lift
         theta = (alpha + support.sum_items(self.s)) / (alpha / mean + support.sum_items(shown))
         trust = _trust(observed.across(prior.kappa), shown * support.by_arm(theta)) / observed.across(prior.together)

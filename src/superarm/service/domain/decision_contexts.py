@@ -91,11 +91,11 @@ class DecisionContexts:
         return None if asked.context is None or regression else asked.context.segment
 
     def segment_name(self, asked: Asked) -> str | None:
-        """The name of a decision's segment; None for a model without segments."""
+        """The name of a decision's segment; None without segments."""
         number = self.segment(asked)
         if self._names is None:
             self._names = self._context.segment_names
-        return None if number is None else self._names[number]
+        return self._names[number] if self._names and number is not None else None
 
     def apply(self, event: Any) -> None:
         """Standardise by another frame from now on, or take on a refit."""
