@@ -162,3 +162,28 @@ def test_as_many_segments_as_allowed_are_accepted_and_not_one_more():
     assert context(64, 64).model.n_segments(context(64, 64).features) == MAX_SEGMENTS
     with pytest.raises(sa.InvalidArgument, match=r"by: 4097 segments; use at most 4096"):
         context(17, 241)
+
+
+def test_past_observations_with_their_contexts_are_those_of_their_segments():
+    rng, own = np.random.default_rng(4), problem()
+    seen = rng.random((60, 3)) < 0.8
+    arms, outcomes, there = rng.integers(0, 5, 60), rng.random((60, 3)).round(2), list(visits(60))
+    past = own.past(arms, outcomes, seen, contexts=[context for _, context, _, _ in there])
+    for number in range(3):
+        mine = [segment == number for segment, _, _, _ in there]
+        alone = problem(context=False).past(arms[mine], outcomes[mine], seen[mine])
+        for name in ("pulls", "total", "square", "missed"):
+            np.testing.assert_array_equal(getattr(past, name)[number], getattr(alone, name)[0])
+    agent = sa.Agent(own, sa.kl_ucb(), tally=past)
+    agent.warm_start(past)
+    np.testing.assert_array_equal(agent.tally.pulls, 2.0 * past.pulls)
+    regression = sa.Problem(5, 1, sa.Linear(), sa.Subsets(2), context=sa.Context(FEATURES, model=sa.models.Linear()))
+    for given, contexts, message in [
+        (own, None, "3 segments"),
+        (own, [{}], "1 for 2 observations"),
+        (own, [{"country": "NO", "device": "sofa"}] * 2, "sofa"),
+        (problem(context=False), [{}, {}], "the problem has none"),
+        (regression, [{}, {}], "LinearModel"),
+    ]:
+        with pytest.raises(sa.InvalidArgument, match=message):
+            given.past([0, 1], [[0.0] * given.n_items] * 2, contexts=contexts)

@@ -208,6 +208,15 @@ class Context(Component):
             raise InvalidArgument("pairs", f"shape {table.shape}", f"give shape ({n_arms}, {self.pairs})")
         return table.reshape(-1)
 
+    def segments(self, given: Sequence[Any]) -> list[int]:
+        """The numbers of the segments of contexts as users give them; other models need decisions."""
+        if not isinstance(self.model, Segments):
+            wrong = f"past observations with a model of type {type(self.model).__name__}"
+            raise InvalidArgument("contexts", wrong, "take a model of segments, or ask and tell with contexts")
+        for one in given:
+            encode(self.features, Frame(), one)
+        return [self._segment(one) for one in given]
+
     def _segment(self, given: Any) -> int:
         """The number of the segment of a context that ``encode`` has accepted."""
         number = 0

@@ -173,7 +173,7 @@ class Problem(Component):
         pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
         return View(t, tally, keys, tally.pulls, everyone, pinned)
 
-    def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
+    def past(self, arms: Any, outcomes: Any, seen: Any = None, contexts: Any = None) -> Tally:
         """The tally of past observations, for a warm start.
 
         Parameters
@@ -184,18 +184,35 @@ class Problem(Component):
             One row per observation, (n, n_items); in a sparse problem, a row has the entries of its arm.
         seen
             Which outcomes were observed, in the same shape; all by default.
+        contexts
+            With segments, the context of each observation, as ``ask`` takes it.
         """
-        tally = Tally(self.support, 1, seen is not None)
+        n_segments = 1 if self.context is None else self.context.n_segments
+        tally = Tally(self.support, n_segments, seen is not None)
         chosen = _parse_arms(arms, self.n_arms)
+        segments = self._segments(contexts, len(chosen), n_segments)
         if is_frame(outcomes) or is_frame(seen):
             outcomes, seen = align(outcomes, None, numbered("items", self.n_items), seen, "outcomes")
         marks = [None] * len(chosen) if seen is None else list(seen)
         rows = [self._row(j, row, mark) for j, row, mark in _aligned(chosen, list(outcomes), marks)]
         if rows:
             outcome, shown = (np.array(part)[:, None] for part in zip(*rows, strict=True))
-            for j, x, mark in zip(chosen, outcome, shown, strict=True):
-                tally.record(Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None]))
+            for segment, j, x, mark in zip(segments, chosen, outcome, shown, strict=True):
+                given = Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None])
+                tally.take(slice(segment, segment + 1)).record(given)  # shares its memory
         return tally
+
+    def _segments(self, contexts: Any, n: int, n_segments: int) -> list[int]:
+        """The segment of each of ``n`` past observations."""
+        if contexts is None:
+            if n_segments > 1:
+                wrong = f"missing, and there are {n_segments} segments"
+                raise InvalidArgument("contexts", wrong, "give the context of each observation")
+            return [0] * n
+        if self.context is None or len(contexts) != n:
+            wrong = "the problem has none" if self.context is None else f"{len(contexts)} for {n} observations"
+            raise InvalidArgument("contexts", wrong, "give one for each observation of a problem with a context")
+        return self.context.segments(contexts)
 
     def _row(self, arm: int, row: Any, mark: Any) -> tuple[Floats, Any]:
         """One observation as a row of outcomes and marks, padded to the widest arm."""
