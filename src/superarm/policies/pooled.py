@@ -11,7 +11,7 @@ from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
-from superarm.policies.baseline import Account, trial_loss
+from superarm.policies.baseline import Account, is_trial, trial_loss
 from superarm.policies.pooling import Covariates, Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ class PooledThompson(Policy):
         if view.t <= self.cautious:
             return account.keep(account.listed, batch, -(-problem.k // 3), self.loss)
         base = self.oracle.maximize(problem, own.means(), view)
+        if problem.actions.uniform and is_trial(view.t):
+            return account.trial(base)
         least = min(trial_loss(view.t), self.later_loss)
         share = np.clip(account.promise(own.means(), base) / 2.0, least, self.later_loss)
         return account.keep(base, batch, problem.k, share)
