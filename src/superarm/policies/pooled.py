@@ -102,8 +102,7 @@ class PooledThompson(Policy):
 
     def prepare(self, problem: "Problem", tally: Tally) -> Pool:
         context = problem.context
-        features = None if context is None or not context.arms.size else context.arms
-        known = Covariates.of(problem.n_arms, self.baseline, features)
+        known = Covariates.of(problem.n_arms, self.baseline, None if context is None else context.arms)
         return Pool(tally, known, 1 if context is None else context.n_segments)
 
     def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
