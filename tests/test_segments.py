@@ -169,6 +169,8 @@ def test_past_observations_with_their_contexts_are_those_of_their_segments():
     seen = rng.random((60, 3)) < 0.8
     arms, outcomes, there = rng.integers(0, 5, 60), rng.random((60, 3)).round(2), list(visits(60))
     past = own.past(arms, outcomes, seen, contexts=[context for _, context, _, _ in there])
+    named = own.past(arms, outcomes, seen, contexts=[own.context.segment_names[segment] for segment, *_ in there])
+    np.testing.assert_array_equal(named.total, past.total)
     for number in range(3):
         mine = [segment == number for segment, _, _, _ in there]
         alone = problem(context=False).past(arms[mine], outcomes[mine], seen[mine])
@@ -182,6 +184,8 @@ def test_past_observations_with_their_contexts_are_those_of_their_segments():
         (own, None, "3 segments"),
         (own, [{}], "1 for 2 observations"),
         (own, [{"country": "NO", "device": "sofa"}] * 2, "sofa"),
+        (own, ["country=NO", "country=DK"], "no segment 'country=DK'"),
+        (own, [0, 3], "no segment 3"),
         (problem(context=False), [{}, {}], "the problem has none"),
         (regression, [{}, {}], "LinearModel"),
     ]:

@@ -209,13 +209,20 @@ class Context(Component):
         return table.reshape(-1)
 
     def segments(self, given: Sequence[Any]) -> list[int]:
-        """The numbers of the segments of contexts as users give them; other models need decisions."""
+        """The numbers of the segments of contexts as ``ask`` takes them, or of names or numbers of segments."""
         if not isinstance(self.model, Segments):
             wrong = f"past observations with a model of type {type(self.model).__name__}"
             raise InvalidArgument("contexts", wrong, "take a model of segments, or ask and tell with contexts")
-        for one in given:
-            encode(self.features, Frame(), one)
-        return [self._segment(one) for one in given]
+        return [self._find_segment(one) for one in given]
+
+    def _find_segment(self, given: Any) -> int:
+        if isinstance(given, str | int | np.integer):
+            known: Any = self.segment_names if isinstance(given, str) else range(self.n_segments)
+            if given not in known:
+                raise InvalidArgument("contexts", f"there is no segment {given!r}", f"give one of {list(known)[:5]}")
+            return int(known.index(given))
+        encode(self.features, Frame(), given)
+        return self._segment(given)
 
     def _segment(self, given: Any) -> int:
         """The number of the segment of a context that ``encode`` has accepted."""

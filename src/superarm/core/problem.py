@@ -185,7 +185,7 @@ class Problem(Component):
         seen
             Which outcomes were observed, in the same shape; all by default.
         contexts
-            With segments, the context of each observation, as ``ask`` takes it.
+            With segments, the context of each observation, as ``ask`` takes it, or the name of its segment.
         """
         n_segments = 1 if self.context is None else self.context.n_segments
         tally = Tally(self.support, n_segments, seen is not None)
