@@ -9,10 +9,9 @@ import pytest
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage import compaction
+from superarm.service.storage import snapshot as compaction
 from superarm.service.storage.base import SavedSnapshot
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.storage.snapshot import compact, encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 
 from .inprocess import serving

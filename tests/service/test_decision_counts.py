@@ -8,8 +8,7 @@ from msgspec import msgpack
 from superarm.service.application import application
 from superarm.service.domain.ledger import LogEntry, fold
 from superarm.service.storage.base import SavedSnapshot
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import compact, restore_ledger, take_snapshot
 
 from .inprocess import serving
 from .test_observability import read_metrics, value_of

@@ -18,9 +18,8 @@ from superarm.service.domain.ledger import fold
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import learning
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.runtime import admin as learning
+from superarm.service.storage.snapshot import compact, encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain import decision as rules
 from superarm.service.domain.decision import DEFAULTED, PENDING
 from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
 from superarm.service.domain.ledger import Ledger, LogEntry, fold

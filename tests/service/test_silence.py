@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from superarm.service.application import application
-from superarm.service.domain.decision import advance_record, counted_rows, open_record, pending_arms
+from superarm.service.domain.decision import advance_record, counted_rows, expiry, open_record, pending_arms
 from superarm.service.domain.events import Asked, decode
-from superarm.service.domain.feedback_rules import expiry
 from superarm.service.domain.spec import Settings
 
 from .inprocess import serving

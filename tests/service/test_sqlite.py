@@ -14,8 +14,7 @@ from superarm.service.domain.events import Asked, Expired, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot, verify
-from superarm.service.storage.sqlite import DamagedLog, Sqlite
-from superarm.service.storage.sqlite_files import MIGRATIONS, migrate
+from superarm.service.storage.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
 
 from .running import command, free_port, invoke
 from .test_ledger import created
@@ -181,18 +180,18 @@ def test_migrations_run_once_each():
 def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch):
     filled(tmp_path / "log.db", 10).close()
     added = "ALTER TABLE events ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)
     assert store._reader.execute("SELECT count(*), min(note) FROM events").fetchone() == (11, "none")
     assert verify(store).faults == []
     store.close()
     monkeypatch.setattr(
-        "superarm.service.storage.sqlite_files.MIGRATIONS",
+        "superarm.service.storage.sqlite.MIGRATIONS",
         [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"],
     )
     with pytest.raises(sqlite3.Error):
         Sqlite(tmp_path / "log.db", lock=False)
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
     assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
     store.close()
@@ -280,7 +279,7 @@ def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeyp
     def refuse(path: Path) -> sqlite3.Connection:  # root, who runs the tests in containers, may write any file
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.connect", refuse)
+    monkeypatch.setattr("superarm.service.storage.sqlite.connect", refuse)
     done = invoke("verify", "--db", str(path))
     assert (done.exit_code, done.stdout) == (2, "")
     assert "readonly" in done.stderr

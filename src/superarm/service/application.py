@@ -20,8 +20,8 @@ from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
+from superarm.service.runtime.admin import learn_regularly
 from superarm.service.runtime.feedback import expire
-from superarm.service.runtime.learning import learn_regularly
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from superarm.core.errors import InvalidArgument
-from superarm.service.console import address, arms, changes, charts, verdicts
+from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.address import PageView
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.ledger import Key
@@ -14,7 +14,6 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError
 from superarm.service.http import views
-from superarm.service.http.audit import AuditEntry, read_audit
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.service import Service
 from superarm.service.runtime.coordinator import THREAD_SIZE
@@ -56,8 +55,8 @@ class Pages:
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
         key, names = await self.open_problem(who, query)
-        made = await asyncio.to_thread(read_audit, self._service.store, *key)
-        starts = dict[int, AuditEntry]()
+        made = await asyncio.to_thread(views.read_audit, self._service.store, *key)
+        starts = dict[int, views.AuditEntry]()
         for entry in reversed(made):  # another problem may have had this name before
             starts = {1: entry} if entry.what == "created" else starts
             starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
@@ -137,7 +136,7 @@ def _problem_data(state: ProblemState, view: PageView, item: int | None, health:
     about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
     about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
     about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
-    about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}
+    about |= {"warnings": list_warnings(state), "paused": settings.paused, "worker": health.worker}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {
@@ -158,7 +157,7 @@ def _control_slate(state: ProblemState) -> str:
     return "the baseline that its request names; a request without one is refused"
 
 
-def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
+def _version_row(state: ProblemState, version: int, start: views.AuditEntry | None) -> Data:
     before = state.versions[version - 2] if version > 1 else None
     said = ["created"] if before is None else list_changes(before, state.versions[version - 1]) or ["nothing"]
     return {"version": version, "current": version == len(state.versions), "start": start, "said": said}

@@ -2,25 +2,29 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from superarm.pages import render_page
 from superarm.service.console import address, exports, verdicts
-from superarm.service.console.changes import change, require_own_page
 from superarm.service.console.pages import Page, Pages
-from superarm.service.errors import RequestError, unknown
+from superarm.service.domain.problem import ProblemState
+from superarm.service.errors import RequestError, invalid, unknown
+from superarm.service.http import operations
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
+from superarm.service.http.operations import Call
 from superarm.service.http.service import Service
 from superarm.service.runtime.coordinator import THREAD_SIZE
+from superarm.service.schemas import ArmsBody, LearnBody, SettingsBody
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -161,3 +165,55 @@ def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:
     frame = {"names": [], "problem": "", "keyed": False, "admin": False, "again": False}
     text = render_page(__package__, template, frame | {"reload": RELOAD_SECONDS} | data, FILTERS)
     return Response(text, status, SECURITY_HEADERS, "text/html")
+
+
+Percent = Annotated[float, Meta(ge=0.0, le=100.0)]
+
+
+def require_own_page(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse a change that a page of another origin sends: its browser says where the form comes from."""
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"")
+    own = site == b"same-origin" if site is not None else origin.partition(b"://")[2] == headers.get(b"host")
+    if not own:
+        raise RequestError(403, "forbidden", "changes are taken from the console's own pages only")
+
+
+async def change(service: Service, who: Principal, form: Mapping[str, str]) -> str:
+    """Do what a form asks for; the address to show afterwards."""
+    permit(who, "admin")
+    name, what = form.get("problem", ""), form.get("change", "")
+    await service.coordinator.ownership.enter((who.tenant, name), creates=False)
+    state = await service.coordinator.find(who.tenant, name)
+    call = Call(service, who, {"name": name})
+    if what in ("retire", "restore"):
+        arm = form.get("arm", "")
+        if state.arms.number(arm) is None:
+            raise unknown(state.words.one("arm"), arm[:100])
+        body = ArmsBody(retire=[arm]) if what == "retire" else ArmsBody(add=[arm])
+        await operations.post_arms(call._replace(body=body))
+    elif what == "items":
+        wanted = {"version": form["version"]} if "version" in form else {}
+        await operations.learn_items(call._replace(body=msgspec.convert(wanted, LearnBody, strict=False)))
+    elif what == "back":
+        await operations.restore_version(call._replace(path={"name": name, "version": form.get("version", "")}))
+    else:
+        settings = msgspec.convert(_settings(state, what, form), SettingsBody)
+        await operations.patch_settings(call._replace(body=settings))
+    query = urlencode(parse_qsl(form.get("query", "")) or [("problem", name)])
+    place = quote(form.get("place") or "changes")
+    return f"versions?{query}" if place == "versions" else f"./?{query}#{place}"
+
+
+def _settings(state: ProblemState, what: str, form: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that a form asks for: another control share, a pause, or the end of one.
+
+    A pause shows the control slate always; where that is the caller's baseline, by the mode that answers with it.
+    """
+    if what == "control":
+        return {"control": msgspec.convert(form.get("share", ""), Percent, strict=False) / 100.0}
+    if what == "pause":
+        return {"mode": "apprentice"} if state.settings.control_slate == "baseline" else {"control": 1.0}
+    if what == "resume":
+        shares = [one.control for one in state.versions if not one.paused]
+        return {"mode": "online", "control": shares[-1] if shares else 0.0}
+    raise invalid("change", f"{what[:40]!r}", "choose retire, restore, control, pause, resume, items or back")

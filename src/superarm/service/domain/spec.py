@@ -198,6 +198,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """What entries count as until they are told; None if they are pending."""
         return None if self.at_window_end == "ignore" or self.provisional is not True else self.at_window_end
 
+    @property
+    def paused(self) -> bool:
+        """Whether every decision shows the baseline or the control slate."""
+        return self.mode != "online" or self.control == 1.0
+
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The description of a problem: arms, items, reward, which slates may be shown, and the settings.

@@ -13,8 +13,7 @@ from starlette.responses import Response
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded, refusal
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.handlers import Call
-from superarm.service.http.operations import Operation
+from superarm.service.http.operations import Call, Operation
 from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
 from superarm.service.storage.base import StoreUnavailable

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from superarm.core.arrays import Floats
-from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain import decision as decisions
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Expired, Told, Unit
 from superarm.service.domain.ledger import Key
@@ -33,7 +33,7 @@ MANY_VALUES = 1_000
 """Feedback with so many values is stored as whole rows of arms."""
 
 
-Parsed = tuple[list[Unit], rules.Others, rules.Rows]
+Parsed = tuple[list[Unit], decisions.Others, decisions.Rows]
 """Units, the arms outside of the slate that they are about, and whole rows of arms of which nothing is known."""
 
 
@@ -51,7 +51,7 @@ def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody)
     """The event that feedback makes, or None if it changes nothing."""
     units, others, rows = parse_feedback(record, learner, body)
     try:
-        event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
+        event = decisions.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
     except RequestError as error:
         learner.history.conflicting += error.status == 409
         raise
@@ -72,7 +72,7 @@ async def activate(coordinator: Coordinator, tenant: str, name: str, id: str, bo
     def plan(learner: ProblemState, record: DecisionRecord) -> object:
         shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
         widths = None if shown is None else learner.widths(shown)
-        return rules.activation(record, shown, now_ms(), widths)
+        return decisions.activation(record, shown, now_ms(), widths)
 
     applied, record, _ = await coordinator.decide(tenant, name, id, plan)
     return AppliedReply(applied, False, record.state)
@@ -89,7 +89,7 @@ async def expire(coordinator: Coordinator) -> None:
 
 async def _expire_one(coordinator: Coordinator, key: Key) -> None:
     def plan(learner: ProblemState, record: DecisionRecord) -> Expired | None:
-        return rules.expiry(record, learner.settings, now_ms())
+        return decisions.expiry(record, learner.settings, now_ms())
 
     try:
         if (known := coordinator.ledger.pending.get(key)) is not None:
@@ -116,7 +116,9 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
     return units, _others(record, slate, learner, units), rows
 
 
-def _others(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, units: list[Unit]) -> rules.Others:
+def _others(
+    record: DecisionRecord, slate: frozenset[int], learner: ProblemState, units: list[Unit]
+) -> decisions.Others:
     """The arms outside of the slate that feedback is about, each with how many items it has."""
     if not learner.triggered:
         return ()
@@ -155,7 +157,7 @@ def _arm(slate: frozenset[int], learner: ProblemState, name: str, field: str) ->
 
 def _flat(
     record: DecisionRecord, slate: frozenset[int], learner: ProblemState, body: TellBody
-) -> tuple[list[Unit], rules.Rows]:
+) -> tuple[list[Unit], decisions.Rows]:
     outcome, seen = body.outcome or [], body.seen
     arms = record.action if body.arms is None else [_arm(slate, learner, name, "arms") for name in body.arms]
     if len(set(arms)) < len(arms):
@@ -196,7 +198,7 @@ def _merge_row(
     changed = (values != UNKNOWN) & (values != before)
     contradicts = changed & (before != UNKNOWN)
     if contradicts.any() and not amend:
-        raise rules.contradiction(record, arm, int(contradicts.argmax()))
+        raise decisions.contradiction(record, arm, int(contradicts.argmax()))
     return np.where(changed, values, before) if changed.any() else None
 
 
