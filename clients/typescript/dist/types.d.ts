@@ -413,7 +413,7 @@ export interface LiftReply {
     left_out: number;
     /** Whether the guardrail shows the control slate. */
     fallback: boolean;
-    /** The item whose part of the reward is compared; null for the whole reward. */
+    /** The item or the segment that is compared; null for the whole reward of all decisions. */
     item?: string | null;
     /** What the policy earns, beside what was estimated; null before the first decision has finished. */
     earned?: EarnedReply | null;

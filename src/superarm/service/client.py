@@ -355,9 +355,12 @@ class RemoteAgent:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""
         return self.change_settings(policy={"name": policy, "parameters": parameters})
 
-    def lift(self, delta: float = 0.05) -> dict[str, Any]:
-        """The reward with the policy against that of the control share, with intervals that hold at all times."""
-        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
+    def lift(self, delta: float = 0.05, item: str = "") -> dict[str, Any]:
+        """The reward with the policy against that of the control share, with intervals that hold at all times.
+
+        ``item`` is an item or a segment of the context, to compare in it alone.
+        """
+        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}&item={quote(item, safe='')}"))
 
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""

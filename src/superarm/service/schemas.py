@@ -312,7 +312,8 @@ class LiftQuery(Query, frozen=True):
     delta
         The chance that an interval may be wrong.
     item
-        The item whose part of the reward is compared; without it, the whole reward.
+        An item, whose part of the reward is compared, or a segment of the context, whose decisions are compared;
+        without it, the whole reward of all decisions.
     """
 
     delta: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.05

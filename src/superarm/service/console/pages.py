@@ -41,13 +41,13 @@ class Pages:
             return self.nothing_yet(who)
         view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
-        item = state.items.number(view.item) if view.item else None
+        stratum = state.strata.get(view.item) if view.item else None
         found = await self._find_decision((*key, view.decision), state) if view.decision else {}
 
         def read(state: ProblemState) -> Data:
             state.flush()
             pending = self._coordinator.ledger.n_pending.get(key, 0)
-            return _problem_data(state, view, item, self._health(pending))
+            return _problem_data(state, view, stratum, self._health(pending))
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
@@ -127,23 +127,25 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(state: ProblemState, view: PageView, item: int | None, health: verdicts.Health) -> Data:
+def _problem_data(state: ProblemState, view: PageView, stratum: int | None, health: verdicts.Health) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
-    points = charts.reward_points(history, state.weighty_items, item)
+    points = charts.reward_points(history, state.weighty_items, stratum)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
-    table, last = arms.list_arms(state, view, item), history.last
+    table, last = arms.list_arms(state, view, stratum), history.last
     finished = history.complete + history.expired
     about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
-    about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
-    about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
+    named = {name: number for name, number in state.strata.items() if number not in gone}
+    about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
+    about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
+    about |= {"segments": [name for name in named if named[name] < 0]}
     about |= {"warnings": list_warnings(state), "paused": settings.paused, "worker": health.worker}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {
-        "tiles": verdicts.list_tiles(state, item, health),
+        "tiles": verdicts.list_tiles(state, stratum, health),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
-        "slate": None if last is None else arms.worth(state, last.action, item),
+        "slate": None if last is None else arms.worth(state, last.action, stratum),
         **(about | curve | feedback),
     }
 

@@ -1,8 +1,9 @@
 """The routes of the console: pages, exports, changes, log-in and log-out."""
 
 import asyncio
+import io
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -14,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from superarm.pages import render_page
-from superarm.service.console import address, exports, verdicts
+from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.pages import Page, Pages
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid, unknown
@@ -25,6 +26,7 @@ from superarm.service.http.operations import Call
 from superarm.service.http.service import Service
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.schemas import ArmsBody, LearnBody, SettingsBody
+from superarm.service.storage.tables import write_csv
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -98,13 +100,13 @@ class Console:
     async def _export(self, who: Principal, request: Request) -> Response:
         """A table as a download."""
         name = request.path_params["name"]
-        tables: Any = {"arms.csv": exports.list_arms, "rewards.csv": exports.list_rewards}
+        tables: Any = {"arms.csv": arms.export_arms, "rewards.csv": charts.export_rewards}
         if name not in tables:
             raise unknown("export", name[:100])
         key, *_ = await self._pages.open_problem(who, request.scope["query_string"])
         rows = await self._service.coordinator.read(*key, tables[name], THREAD_SIZE)
         saved = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(await asyncio.to_thread(exports.to_csv, rows), 200, SECURITY_HEADERS | saved, "text/csv")
+        return Response(await asyncio.to_thread(_to_csv, rows), 200, SECURITY_HEADERS | saved, "text/csv")
 
     async def _change(self, who: Principal, request: Request) -> Response:
         """A change that a form of the page asks for; then the page again."""
@@ -136,6 +138,13 @@ class Console:
     def _remember(self, cookie: str, more: str) -> Response:
         kept = {"location": "./", "set-cookie": f"{cookie}; {self._path}; HttpOnly; SameSite=Strict{more}"}
         return Response(status_code=303, headers=SECURITY_HEADERS | kept)
+
+
+def _to_csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Rows as CSV; what is None is an empty cell."""
+    text = io.StringIO()
+    write_csv(text, rows)
+    return text.getvalue().encode()
 
 
 def _file(name: str) -> Any:

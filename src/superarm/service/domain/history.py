@@ -22,7 +22,7 @@ from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments,
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
-"""Of problems with more items, the rewards of decisions about some items are not kept."""
+"""Of problems with more items, or segments, the rewards of decisions about some items, or by segment, are not kept."""
 
 MAX_EACH_ITEMS = 20
 """Of problems with more items, it is not kept what each of them contributed to decisions about all items."""
@@ -213,10 +213,12 @@ class History(Struct):
             stretch = self.place_of(record)
             moments = stretch.side(record)
             moments.add_items(found)
+            own = in_segment(record, problem, sum(found.values()))
+            moments.add_each(own)
             if gap and moments is stretch.policy:
                 stretch.gap.add_items(gap)
             if len(found) == 1:
-                self.lift.add_item(record.asked, *next(iter(found.items())), problem)
+                self.lift.add(record.asked, sum(found.values()), problem, own, next(iter(found)))
             else:
                 self.lift.leave_out(record.asked)
 
@@ -225,15 +227,13 @@ class History(Struct):
         parts = [stretch for stretch in self.stretches if stretch.policy.count]
         return join_stretches(parts[-max(1, len(parts) // 4) :])
 
-    def earned(self, needed: frozenset[int], item: int | None = None) -> Earned | None:
-        """What the policy earns now, in total or by one item; None before the first decision has finished."""
+    def earned(self, needed: frozenset[int], stratum: int | None = None) -> Earned | None:
+        """What the policy earns now, in total or in one stratum; None before the first decision has finished."""
         now = self.recent()
-        policy, gap = (now.policy, now.gap) if item is None else (now.policy.of_item(item), now.gap.of_item(item))
-        realised = mean_interval(policy, needed if item is None else frozenset())
-        if realised is None:
-            return None
+        policy, gap = now.policy.of(stratum), now.gap.of(stratum)
+        realised = mean_interval(policy, needed)
         known = policy.count == gap.count  # otherwise some finished under a release that did not keep it
-        return Earned(realised, mean_interval(gap, needed if item is None else frozenset()) if known else None)
+        return None if realised is None else Earned(realised, mean_interval(gap, needed) if known else None)
 
     def place_of(self, record: DecisionRecord) -> Stretch:
         """The stretch that a decision counts in."""
@@ -257,18 +257,28 @@ def join_stretches(parts: list[Stretch]) -> Stretch:
     return Stretch(policy, baseline, max((one.at for one in parts), default=0), gap)
 
 
-def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[list[float]]]:
-    """The rewards of finished decisions that are known whole, and what each item contributed, where that is kept."""
+def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[dict[int, float]]]:
+    """The rewards of finished decisions that are known whole, and their parts by stratum, where these are kept."""
+    if not records:
+        return [], []
     sizes = np.array([len(record.action) for record in records], np.int64)
     rows = np.array(
         [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)], float
     )
-    if not records:
-        return [], []
     values: list[float] = values_each(problem, rows, sizes).tolist()
-    if problem.n_items > MAX_EACH_ITEMS or not problem.reward.additive:
-        return values, [[] for _ in records]
-    return values, worth_each(problem, rows, sizes).tolist()
+    parts: list[dict[int, float]] = [{} for _ in records]
+    if problem.n_items <= MAX_EACH_ITEMS and problem.reward.additive:
+        parts = [dict(enumerate(row)) for row in worth_each(problem, rows, sizes).tolist()]
+    known = zip(records, values, parts, strict=True)
+    return values, [part | in_segment(record, problem, value) for record, value, part in known]
+
+
+def in_segment(record: DecisionRecord, problem: Any, value: float) -> dict[int, float]:
+    """The reward of a decision by the stratum of its segment: -1 for the first; nothing where there are none."""
+    context, made = problem.context, record.asked.context
+    if context is None or made is None or context.dimension(problem.n_items) or context.n_segments > MAX_KEPT_ITEMS:
+        return {}
+    return {-1 - made.segment: value}
 
 
 def claims_of(records: list[DecisionRecord], estimates: Claims) -> list[float]:

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
-from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain.components import Name
@@ -22,7 +21,7 @@ from superarm.service.domain.events import Deleted
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemName, ProblemSpec
-from superarm.service.errors import RequestError, invalid, refusal
+from superarm.service.errors import RequestError, refusal
 from superarm.service.http import views
 from superarm.service.http.auth import Principal
 from superarm.service.http.query import explain as explain_body
@@ -255,15 +254,7 @@ async def restore_version(call: Call) -> Answer:
 async def get_lift(call: Call) -> Answer:
     """The reward with the policy against that of the control share, with intervals that hold at all times."""
     delta, item = call.query.delta, call.query.item
-    return 200, await call.read(lambda state: views.lift(state, delta, _named(item, "item", state.items)))
-
-
-def _named(name: str | None, what: str, names: Names) -> int | None:
-    """The number of the arm or the item that a query names; None if it names none."""
-    number = None if name is None else names.number(name)
-    if name is not None and number is None:
-        raise invalid(what, f"unknown {name[:100]!r}", f"name an {what} of the problem, which may be retired")
-    return number
+    return 200, await call.read(lambda state: views.lift(state, delta, item))
 
 
 @operation("POST", f"{P}/decisions", "decide", DECISION, (*MOST, 429), schemas.AskBody, VISIT, creates=True)

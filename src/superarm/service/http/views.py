@@ -20,6 +20,7 @@ from superarm.service.domain.events import Armed, Changed, Compacted, Created, E
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
+from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 from superarm.service.storage.base import Store
 
@@ -89,17 +90,16 @@ def items(learner: ProblemState) -> replies.ItemsReply:
     return replies.ItemsReply(True, names, said, *counts, groups, versions, realised, claimed)
 
 
-def lift(learner: ProblemState, delta: float, item: int | None = None) -> replies.LiftReply:
-    """The reply that compares the policy with the control share, in total or in what one item contributed."""
+def lift(learner: ProblemState, delta: float, part: str | None = None) -> replies.LiftReply:
+    """The reply that compares the policy with the control share, in total, by one item or in one segment."""
     learner.flush()
-    sums = learner.history.lift
-    found = measure_lift(sums, delta, item)
+    sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
+    if part is not None and stratum is None:
+        raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
+    found = measure_lift(sums, delta, stratum)
     groups = ((sums.policy, found.policy), (sums.control, found.control))
     policy, control = (
-        replies.GroupReply(
-            one.decisions if item is None else one.of_item(item).n, mean and replies.IntervalReply(*mean)
-        )
-        for one, mean in groups
+        replies.GroupReply(one.count(stratum), mean and replies.IntervalReply(*mean)) for one, mean in groups
     )
     return replies.LiftReply(
         learner.settings.control,
@@ -112,14 +112,14 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> replie
         found.verdict,
         sums.left_out,
         learner.guarded,
-        None if item is None else learner.items.all[item],
-        _earned(learner, item),
+        part,
+        _earned(learner, stratum),
     )
 
 
-def _earned(learner: ProblemState, item: int | None) -> replies.EarnedReply | None:
+def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:
     """Realised beside estimated rewards."""
-    earned = learner.history.earned(learner.weighty_items, item)
+    earned = learner.history.earned(learner.weighty_items, stratum)
     if earned is None:
         return None
     value, warning = earned.realised.value, warn_of_gap(learner, earned) or ""

@@ -61,8 +61,10 @@ class Counters(Struct, frozen=True, array_like=True):
     classes: list[bytes] = []
 
 
-FORMAT = 2
-"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
+FORMAT = 3
+"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says.
+
+Those of format 2 have no rewards by segment of the context."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -212,7 +214,8 @@ def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
 
 def _is_current(snapshot: Snapshot) -> bool:
     """Whether a snapshot holds what this version counts."""
-    return snapshot.format == FORMAT and all(history.decisions >= 0 for history in snapshot.histories)
+    least = FORMAT if any(one.contexts for one in snapshot.counters) else 2
+    return snapshot.format >= least and all(history.decisions >= 0 for history in snapshot.histories)
 
 
 def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:

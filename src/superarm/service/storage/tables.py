@@ -98,7 +98,8 @@ def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) ->
     chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
-    group = None if learner.contexts is None else learner.contexts.segment_name(asked)
+    segment = None if learner.contexts is None else learner.contexts.segment(asked)
+    group = None if segment is None or learner.contexts is None else learner.contexts.segments[segment]
     whom = (group, asked.group or None, asked.unit or None, asked.fallback)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
