@@ -12,7 +12,6 @@ import superarm as sa
 from superarm.service.application import application
 from superarm.service.domain.events import Asked, Guarded
 from superarm.service.domain.history import History
-from superarm.service.domain.ledger import fold
 from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.slate import is_control
 from superarm.service.storage.base import SavedSnapshot
@@ -20,7 +19,7 @@ from superarm.service.storage.snapshot import decode_snapshot, restore_ledger, t
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .replaying import replay
+from .replaying import fold, replay
 from .running import DECISIONS, Server, invoke
 from .test_slates import make
 

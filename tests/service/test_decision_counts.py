@@ -6,11 +6,12 @@ import hashlib
 from msgspec import msgpack
 
 from superarm.service.application import application
-from superarm.service.domain.ledger import LogEntry, fold
+from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import SavedSnapshot
 from superarm.service.storage.snapshot import compact, restore_ledger, take_snapshot
 
 from .inprocess import serving
+from .replaying import fold
 from .test_observability import read_metrics, value_of
 from .test_outage import SPEC, Failing
 

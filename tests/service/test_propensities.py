@@ -9,6 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
+from superarm.service.domain.events import Restriction
 from superarm.service.domain.slate import Drawn, SlateRequest, choose_slate, draw_slate, exact_chances
 from superarm.service.storage.base import recall_decision
 
@@ -17,14 +18,14 @@ from .memory_store import MemoryStore
 from .replaying import replay
 from .test_slates import make
 
-ANY_SLATE = SlateRequest(None, [], [], None)
+ANY_SLATE = SlateRequest(Restriction(), [])
 
 
 @pytest.mark.parametrize("pinned", [(), (2,)])
 def test_closed_forms_are_a_distribution_over_all_slates(pinned):
     """Summed over all ordered slates, the products of propensities are 1, and those with an arm its inclusion."""
     learner = make(k=3, policy="uniform")
-    request = SlateRequest(None, [4], list(pinned), None)
+    request = SlateRequest(Restriction(excluded=(4,)), list(pinned))
     drawn = draw_slate(learner, "d", request)
     free = [int(j) for j in np.flatnonzero(drawn.free)]
     total, holding = 0.0, dict.fromkeys(free, 0.0)
@@ -78,7 +79,7 @@ def test_one_more_draw_gives_the_weight_of_geometric_resampling(chance):
 
 def test_all_arms_pinned_are_shown_without_chance():
     learner = make(k=2, policy="uniform", explore=0.5)
-    assert choose_slate(learner, "d", SlateRequest(None, [], [1, 3], None)) == ((1, 3), (1.0, 1.0), None, 0)
+    assert choose_slate(learner, "d", SlateRequest(Restriction(), [1, 3])) == ((1, 3), (1.0, 1.0), None, 0)
     assert (
         exact_chances(make(explore=0.5), Drawn((1, 3), (1, 3), (), np.ones(6, bool), sa.Subsets(2))).inclusion is None
     )

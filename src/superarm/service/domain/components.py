@@ -324,7 +324,7 @@ class ForestsSpec(ActionSpec, frozen=True, tag="forests"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         return actions.GraphicMatroid(len(nodes), ends)
 
 
@@ -334,7 +334,7 @@ class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         return actions.SpanningTrees(len(nodes), ends)
 
 
@@ -373,7 +373,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
     parameters: PathsParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         for name in (self.parameters.source, self.parameters.target):
             if name not in nodes:
                 raise InvalidArgument("actions.parameters", f"no edge touches node {name!r}", "name a node of an edge")
@@ -381,6 +381,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
 
 
 AnyRule = SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec
+AnyGraph = ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec
 
 
 class IntersectionParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -404,19 +405,7 @@ class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
         return actions.Intersection([rule.build(arms) for rule in self.parameters.rules])
 
 
-AnyActionSpec = (
-    SubsetsSpec
-    | ExplicitSpec
-    | PartitionSpec
-    | LaminarSpec
-    | SlotsSpec
-    | KnapsackSpec
-    | ForestsSpec
-    | SpanningTreesSpec
-    | MatchingSpec
-    | PathsSpec
-    | IntersectionSpec
-)
+AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | IntersectionSpec
 
 
 def to_actions(spec: ActionSpec, arms: Names) -> Actions:
@@ -454,7 +443,8 @@ def check_arms(values: Iterable[str], arms: Sequence[str], what: str) -> None:
         raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
 
 
-def _graph(edges: Iterable[tuple[str, str]]) -> tuple[dict[str, int], list[tuple[int, int]]]:
+def _graph(edges: Mapping[str, Edge], arms: Names) -> tuple[dict[str, int], list[tuple[int, int]]]:
     """The numbers of the nodes, in the order of the edges that name them, and the edges by number."""
     nodes: dict[str, int] = {}
-    return nodes, [(nodes.setdefault(a, len(nodes)), nodes.setdefault(b, len(nodes))) for a, b in edges]
+    ends = each_arm(edges, arms.all, "edges")
+    return nodes, [(nodes.setdefault(a, len(nodes)), nodes.setdefault(b, len(nodes))) for a, b in ends]

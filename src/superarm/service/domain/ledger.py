@@ -1,11 +1,11 @@
 """The ledger: the state of all problems and pending decisions, made from the events of the log.
 
-``fold`` of the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
+Folding the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
 order of feedback nor its partition over workers matters.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
@@ -135,11 +135,3 @@ class Ledger:
         problem = (key[0], record.asked.problem)
         self.n_pending[problem] = self.n_pending.get(problem, 0) + 1
         self.problems[problem].place(record)
-
-
-def fold(entries: Iterable[LogEntry], recall: Recall | None = None) -> Ledger:
-    """The ledger of a whole log."""
-    ledger = Ledger(recall)
-    for entry in entries:
-        ledger.apply(entry)
-    return ledger

@@ -136,7 +136,7 @@ class ProblemState:
 
     @property
     def strata(self) -> dict[str, int]:
-        """The parts that rewards are kept for, by name: items, and segments of the context, -1 for the first of them."""
+        """The parts that rewards are kept for, by name: items, and segments of the context, from -1 down."""
         segments = [] if self.contexts is None else self.contexts.segments
         named = {name: -1 - n for n, name in enumerate(segments)} if len(segments) <= MAX_KEPT_ITEMS else {}
         return named | {name: i for i, name in enumerate(self.items.all)}

@@ -1,4 +1,4 @@
-"""Turn the state into replies: problems, decisions, arms, the lift, why a slate was chosen, and the audit out of the log."""
+"""Turn the state into replies: problems, decisions, arms, the lift, why a slate was chosen; and the log into an audit."""
 
 import math
 from collections.abc import Iterator
@@ -27,46 +27,32 @@ from superarm.service.storage.base import Store
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> replies.DecisionReply:
     """The reply that shows a decision, with the names of its arms."""
-    asked, names = record.asked, learner.arms.all
-    return replies.DecisionReply(
-        asked.id,
-        asked.problem,
-        [names[j] for j in record.action],
-        list(record.action),
-        asked.t,
-        asked.version,
-        record.state,
-        created,
-        None if asked.propensities is None else list(asked.propensities),
-        None if asked.policy_action is None else [names[j] for j in asked.policy_action],
-        list(asked.slots) or None,
-        None if asked.items is None else [learner.items.all[i] for i in asked.items],
-        None if asked.inclusion is None else list(asked.inclusion),
-        asked.group,
-        asked.fallback,
-        None if asked.context is None else asked.context.given,
-        None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
-    )
+    asked, names, contexts = record.asked, learner.arms.all, learner.contexts
+    same: Any = {name: getattr(asked, name) for name in _SAME}
+    shown: Any = {"arms": [names[j] for j in record.action], "action": record.action, "state": record.state}
+    if asked.policy_action is not None:
+        shown["policy_arms"] = [names[j] for j in asked.policy_action]
+    if asked.slots:
+        shown["slots"] = asked.slots
+    if asked.items is not None:
+        shown["items"] = [learner.items.all[i] for i in asked.items]
+    if asked.context is not None and contexts is not None:
+        shown |= {"context": asked.context.given, "segment": contexts.segment(asked)}
+    return replies.DecisionReply(**same, **shown, created=created)
+
+
+_SAME = ("id", "problem", "t", "version", "propensities", "inclusion", "group", "fallback")
+"""What a reply tells of a decision as the log has it."""
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemReply:
     """The reply that shows the current state of a problem."""
-    advice = recommend(learner.problem)
-    return replies.ProblemReply(
-        name,
-        learner.problem.n_arms,
-        learner.problem.n_items,
-        learner.problem.k,
-        learner.decisions,
-        pending,
-        len(learner.versions),
-        learner.settings,
-        list(learner.items.all),
-        learner.problem.weights.tolist(),
-        list_warnings(learner),
-        learner.learner.asked,
-        advice.reason if learner.settings.policy.name == advice.name else UNSET,
-    )
+    advice, settings, own = recommend(learner.problem), learner.settings, learner.problem
+    sizes: Any = {"n_arms": own.n_arms, "n_items": own.n_items, "k": own.k, "decisions": learner.decisions}
+    parts: Any = {"items": list(learner.items.all), "weights": own.weights.tolist(), "settings": settings}
+    parts |= {"warnings": list_warnings(learner), "t": learner.learner.asked, "pending": pending}
+    reason = advice.reason if settings.policy.name == advice.name else UNSET
+    return replies.ProblemReply(name=name, version=len(learner.versions), reason=reason, **sizes, **parts)
 
 
 def items(learner: ProblemState) -> replies.ItemsReply:
@@ -97,24 +83,11 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     if part is not None and stratum is None:
         raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
     found = measure_lift(sums, delta, stratum)
-    groups = ((sums.policy, found.policy), (sums.control, found.control))
-    policy, control = (
-        replies.GroupReply(one.count(stratum), mean and replies.IntervalReply(*mean)) for one, mean in groups
-    )
-    return replies.LiftReply(
-        learner.settings.control,
-        delta,
-        sums.since,
-        policy,
-        control,
-        None if found.difference is None else replies.IntervalReply(*found.difference),
-        None if found.relative is None else replies.IntervalReply(*found.relative),
-        found.verdict,
-        sums.left_out,
-        learner.guarded,
-        part,
-        _earned(learner, stratum),
-    )
+    told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
+    for name in ("policy", "control"):
+        told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
+    told |= {"verdict": found.verdict, "left_out": sums.left_out, "fallback": learner.guarded, "item": part}
+    return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
 
 
 def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:

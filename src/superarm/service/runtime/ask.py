@@ -22,7 +22,7 @@ from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest
 from superarm.service.domain.spec import check_new_names
-from superarm.service.errors import RequestError, conflict, invalid, unknown
+from superarm.service.errors import RequestError, conflict, invalid
 from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.schemas import AskBody
 
@@ -40,9 +40,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
             check_new_names([id], "id")
         _check_rate(coordinator, tenant, name, state)
 
-        def plan(state: ProblemState | None, record: DecisionRecord | None) -> Asked | None:
-            if state is None:
-                raise unknown("problem", name)
+        def plan(state: ProblemState, record: DecisionRecord | None) -> Asked | None:
             if record is not None:
                 return None  # another request with this id came first
             _check_pending(coordinator, tenant, name, state)

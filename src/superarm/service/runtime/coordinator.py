@@ -9,7 +9,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
@@ -61,8 +61,8 @@ class Written(NamedTuple):
 class Work(NamedTuple):
     """A request to write an event: ``plan`` makes it of the problem and the decision, or raises ``RequestError``.
 
-    ``stream`` is a decision's id, or "" for an event of the problem itself; ``size`` is how many numbers it has. A
-    ``new`` decision is not looked for in the log.
+    ``stream`` is a decision's id, or "" for an event of the problem itself; ``size`` is how many numbers it has. What
+    is ``new``, a problem or a decision, need not be known, and is not looked for in the log.
     """
 
     stream: str
@@ -133,7 +133,7 @@ class Coordinator:
     async def rehearse(self, *created: Created) -> None:
         """Compile the kernels that problems need, in a thread, before a request needs them."""
         if self._compiled:
-            await asyncio.to_thread(_rehearse, created)
+            await asyncio.to_thread(lambda: (ops.load(), *map(rehearse, created)))
 
     def note_writing(self, wrong: str) -> None:
         """Note why the log cannot be written; empty if it can."""
@@ -238,20 +238,14 @@ class Coordinator:
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:
         """Write the event that ``plan`` makes of a problem; False if it makes none."""
         await self.find(tenant, name)
-
-        def plan_change(state: ProblemState | None, _: Any) -> Any:
-            if state is None:
-                raise unknown("problem", name)
-            return plan(state)
-
-        return (await self.submit((tenant, name), "", plan_change, size)).event is not None
+        return (await self.submit((tenant, name), "", lambda state, _: plan(state), size)).event is not None
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if it has been created meanwhile."""
         size = len(event.spec.arms) * (1 + len(event.spec.item_names))
         async with self._creating:
-            done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event, size)
-        return done.event is not None
+            plan: Callable[[Any, Any], Any] = lambda state, _: event if state is None else None  # noqa: E731
+            return (await self.submit((tenant, name), "", plan, size, new=True)).event is not None
 
     async def submit(
         self, problem: Key, stream: str, plan: Callable[[Any, Any], Any], size: int = 0, *, new: bool = False
@@ -330,6 +324,8 @@ class Coordinator:
 
     def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
+        if state is None and (work.stream or not work.new):
+            raise unknown("problem", problem[1])
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
             record = record or base.recall_decision(self.store, key)
@@ -452,12 +448,6 @@ class Coordinator:
             log.warning("a snapshot could not be written: %s", error)
         except Exception:
             log.exception("a snapshot could not be written")
-
-
-def _rehearse(created: Iterable[Created]) -> None:
-    ops.load()
-    for one in created:
-        rehearse(one)
 
 
 def _take_batch(queue: deque[Work]) -> list[Work]:

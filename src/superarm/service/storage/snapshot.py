@@ -271,26 +271,15 @@ def verify(store: Store) -> VerifyReport:
     read at all.
     """
     with store.read_transaction():
-        return _verify(store)
-
-
-def _verify(store: Store) -> VerifyReport:
-    faults = []
-    if lost := store.lost_tail():
-        faults.append(lost)
-    if (found := store.check()) != "ok":
-        faults.append(f"the database is damaged: {found}")
-    whole, n_events = fold_log(store, None)
-    live, _, _ = restore_ledger(store)
-    faults += compare_ledgers(whole, live, "the counters")
-    n_snapshots = 0
-    for n_snapshots, saved in enumerate(store.snapshots(), 1):
-        faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
-    for part in store.problem_logs():
-        for saved in part.snapshots():
-            n_snapshots += 1
-            faults += _snapshot_faults(part, saved, f"snapshot {n_snapshots}")
-    return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
+        faults = [lost] if (lost := store.lost_tail()) else []
+        if (found := store.check()) != "ok":
+            faults.append(f"the database is damaged: {found}")
+        whole, n_events = fold_log(store, None)
+        faults += compare_ledgers(whole, restore_ledger(store)[0], "the counters")
+        n, snapshots = 0, ((part, one) for part in (store, *store.problem_logs()) for one in part.snapshots())
+        for n, (part, saved) in enumerate(snapshots, 1):
+            faults += _snapshot_faults(part, saved, f"snapshot {n}")
+        return VerifyReport(n_events, len(whole.problems), len(whole.pending), n, faults)
 
 
 def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
