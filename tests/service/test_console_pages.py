@@ -267,7 +267,7 @@ def state(**counts) -> ProblemState:
     ],
 )
 def test_health_is_whether_decisions_are_made_and_feedback_comes(counts, pending, word):
-    health = verdicts.Health("ok", "", 0, pending, "")
+    health = verdicts.Health("ok", "", pending)
     assert verdicts.judge_health(state(**counts), health).word == word
 
 

@@ -44,9 +44,7 @@ def open_for_reading(db: str) -> Iterator[Any]:
 
 @click.command()
 @DB
-@click.option(
-    "--older-than", type=click.FloatRange(0.0), default=30.0, show_default=True, help="In days without a change."
-)
+@click.option("--older-than", type=click.FloatRange(0.0), default=30.0, show_default=True, help="Days without change.")
 @IMPORT
 def compact(db: str, older_than: float) -> None:
     """Remove old and erased decisions from the log; no service may run. Export them before, if you want to keep them.
@@ -229,11 +227,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("host", "Address to listen on; others need keys.", {"default": "127.0.0.1"}),
     ("port", "Port to listen on.", {"type": click.IntRange(0, 65535), "default": 8000}),
     ("root-path", "The path under which a proxy publishes the service, such as /bandits.", {"default": ""}),
-    (
-        "forwarded-allow-ips",
-        "Proxies whose X-Forwarded-For is believed: addresses, by commas.",
-        {"default": "127.0.0.1"},
-    ),
+    ("forwarded-allow-ips", "Addresses of proxies whose X-Forwarded-For is believed.", {"default": "127.0.0.1"}),
     ("ssl-certfile", "Serve HTTPS with this certificate (PEM, with its chain).", _FILE),
     ("ssl-keyfile", "The private key of the certificate, if it is not in the same file.", _FILE),
     ("ssl-keyfile-password", "The password of the private key; better given by the environment.", {}),
@@ -279,9 +273,7 @@ _CONFIG |= {"envvar": "SUPERARM_CONFIG", "show_envvar": True, "is_eager": True, 
 @click.command(context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
 @click.option("--config", help="A TOML file with settings, by the names of the flags.", **_CONFIG)
 @_with_settings
-@click.option(
-    "--demo", is_flag=True, help="Simulated readers of a magazine; in a temporary file, unless --db is given."
-)
+@click.option("--demo", is_flag=True, help="Simulated readers of a magazine; in a temporary file unless --db is given.")
 @click.pass_context
 def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     """Serve decisions over HTTP. Nothing that was acknowledged is lost.

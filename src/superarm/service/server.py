@@ -101,8 +101,7 @@ def serve(
         with contextlib.suppress(SystemExit):  # uvicorn's way to say that the start failed
             server.run([address])
     if not server.started:
-        why = app.service.failure or "its last log line says why"
-        raise SuperarmError(f"the service could not start: {why}")
+        raise SuperarmError(f"the service could not start: {(app.service.failure or 'its last log line says why')}")
 
 
 def _bind(host: str, port: int) -> socket.socket:

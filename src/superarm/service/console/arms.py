@@ -112,8 +112,7 @@ def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict
     item = None if learnt else _item(stratum)
     weights = None if item is None else problem.weights[item : item + 1]
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
-    sizes = np.array([len(slate)], np.int64)
-    found = [intervals.gains_each(problem, part, sizes, weights) for part in parts]
+    found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
     gains, start = found[1][0].tolist(), found[1][1]
     most, rows = max(value, sum(gains), 1e-12), []

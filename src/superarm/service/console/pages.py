@@ -38,7 +38,7 @@ class Pages:
         view = address.view_of(query)
         key, names = await self._enter(who, view.problem)
         if not key[1]:
-            return self.nothing_yet(who)
+            return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
         view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
         stratum = state.strata.get(view.item) if view.item else None
@@ -46,8 +46,7 @@ class Pages:
 
         def read(state: ProblemState) -> Data:
             state.flush()
-            pending = self._coordinator.ledger.n_pending.get(key, 0)
-            return _problem_data(state, view, stratum, self._health(pending))
+            return _problem_data(state, view, stratum, self._health(self._coordinator.ledger.n_pending.get(key, 0)))
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
@@ -69,10 +68,6 @@ class Pages:
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
         return ("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
-
-    def nothing_yet(self, who: Principal) -> Page:
-        """A service without problems."""
-        return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
 
     async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str]]:
         """The problem that the address asks for, and the names of all."""
@@ -106,8 +101,7 @@ class Pages:
 
     def _health(self, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
-        wrong = condition.reason or writer.overload() or ""
-        return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+        return verdicts.Health(condition.status, condition.reason or writer.overload() or "", pending)
 
     async def _find_decision(self, place: tuple[str, str, str], state: ProblemState) -> Data:
         try:
@@ -138,7 +132,7 @@ def _problem_data(state: ProblemState, view: PageView, stratum: int | None, heal
     about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
     about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
     about |= {"segments": [name for name in named if named[name] < 0]}
-    about |= {"warnings": list_warnings(state), "paused": settings.paused, "worker": health.worker}
+    about |= {"warnings": list_warnings(state), "paused": settings.paused}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {

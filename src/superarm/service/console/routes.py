@@ -148,8 +148,7 @@ def _to_csv(rows: Iterable[Iterable[Any]]) -> bytes:
 
 
 def _file(name: str) -> Any:
-    body = (Path(__file__).parent / "templates" / name).read_bytes()
-    return Response(body, 200, SECURITY_HEADERS, FILES[name])
+    return Response((Path(__file__).parent / "templates" / name).read_bytes(), 200, SECURITY_HEADERS, FILES[name])
 
 
 def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
@@ -161,13 +160,11 @@ def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
 
 def _refuse(error: RequestError, keyed: bool) -> Response:
     """Why a page cannot be shown, and a way back; or the request for a key."""
-    if error.status not in (401, 403):
-        said = {"kind": "refused", "message": error.message, "again": error.status == 503}
-        return _render("notice.html", said, error.status)
-    words = (
-        error.message if error.status == 403 else "This key is not valid; it may have been revoked." if keyed else ""
-    )
-    return _render("notice.html", {"kind": "login", "message": words}, error.status)
+    words = {401: "This key is not valid; it may have been revoked." if keyed else "", 403: error.message}
+    if error.status in words:
+        return _render("notice.html", {"kind": "login", "message": words[error.status]}, error.status)
+    said = {"kind": "refused", "message": error.message, "again": error.status == 503}
+    return _render("notice.html", said, error.status)
 
 
 def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:

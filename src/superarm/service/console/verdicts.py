@@ -37,9 +37,7 @@ class Health(NamedTuple):
 
     status: str
     wrong: str
-    queue: int
     pending: int
-    worker: str
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -144,7 +142,7 @@ def judge_health(state: ProblemState, health: Health) -> Tile:
     """Whether decisions are made and feedback comes."""
     history, limit, many = state.history, state.settings.max_pending, state.words.many("decision")
     explored = history.explored / history.slots if history.slots else 0.0
-    facts = {"limit": limit, "queue": health.queue, "explored": explored, "explore": state.settings.explore}
+    facts = {"limit": limit, "explored": explored, "explore": state.settings.explore}
     finished, silent = history.expired + history.complete, history.expired - history.filled
     if health.wrong:
         word = "Stopping" if health.status == "stopping" else "Not ready"

@@ -52,8 +52,7 @@ class DecisionRecord(Struct, frozen=True, gc=False):
 
 def open_record(asked: Asked) -> DecisionRecord:
     """The record of a decision that was just made."""
-    rows = (None,) * len(asked.action)
-    return DecisionRecord(asked, asked.action, rows, not asked.deferred, widths=asked.widths)
+    return DecisionRecord(asked, asked.action, (None,) * len(asked.action), not asked.deferred, widths=asked.widths)
 
 
 def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
@@ -110,8 +109,7 @@ def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Uni
 
 
 def _place_rows(record: DecisionRecord, event: Told) -> DecisionRecord:
-    known = dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)
-    return replace(record, rows=tuple(known.values()))
+    return replace(record, rows=tuple((dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)).values()))
 
 
 def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:

@@ -63,8 +63,7 @@ class Ledger:
         key, event = (entry.tenant, entry.stream), entry.event
         if entry.kind == "decision":
             before = None if isinstance(event, Asked) else self._before(key, entry.step)
-            after = open_record(event) if before is None else advance_record(before, event)
-            self.adopt(key, before, after)
+            self.adopt(key, before, open_record(event) if before is None else advance_record(before, event))
         elif isinstance(event, Created):
             self.deleted.pop(key, None)
             self.problems[key] = ProblemState(event, entry.step)

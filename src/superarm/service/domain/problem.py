@@ -324,8 +324,7 @@ class ProblemState:
         settings = self.versions[asked.version - 1]
         share, cascade = settings.explore, settings.policy.name in CASCADES
         if before is None:
-            made = None if self.contexts is None else self.contexts.restore(asked)
-            self.learner.pend(after.action, asked.t, made)
+            self.learner.pend(after.action, asked.t, None if self.contexts is None else self.contexts.restore(asked))
             self._count_context(asked, 1)
             self.history.count_decision(asked, share)
             self.history.remember_slate(asked)

@@ -44,9 +44,8 @@ def check_new_names(names: Iterable[str], argument: str) -> None:
     """
     for name in names:
         if name in (".", "..") or not name.strip() or name.endswith("\n"):
-            raise InvalidArgument(
-                argument, f"{name!r}", 'take a name that is not blank, "." or "..", and ends in no line break'
-            )
+            remedy = 'take a name that is not blank, "." or "..", and ends in no line break'
+            raise InvalidArgument(argument, f"{name!r}", remedy)
 
 
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -373,9 +372,8 @@ def _check_control(settings: Settings, problem: Problem, arms: Names) -> None:
     if settings.guardrail is not None and settings.control == 0.0:
         raise InvalidArgument("settings.guardrail", "given without control", "give a share of control, such as 0.05")
     if settings.control_slate == "uniform" and not problem.actions.matroid:
-        raise InvalidArgument(
-            "settings.control_slate", "the action set is no matroid", 'give the names of a slate, or "baseline"'
-        )
+        remedy = 'give the names of a slate, or "baseline"'
+        raise InvalidArgument("settings.control_slate", "the action set is no matroid", remedy)
     if isinstance(settings.control_slate, list):
         try:
             slate = arms.numbers(settings.control_slate)

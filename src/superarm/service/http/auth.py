@@ -105,8 +105,7 @@ class Keyring:
         prefix, _, rest = (key or "").partition("_")
         id, _, secret = rest.partition("_")
         row = rows.get(id)
-        digest = _digest(secret)
-        matches = hmac.compare_digest(digest, row.digest if row else "0" * 64)
+        matches = hmac.compare_digest(_digest(secret), row.digest if row else "0" * 64)
         return row if prefix == "sa" and matches and row is not None and row.revoked is None else None
 
 

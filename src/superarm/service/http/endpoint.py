@@ -55,9 +55,8 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Response:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
-        query = parse_query(
-            dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
-        )
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        query = parse_query(given, operation.query)
         slash = ENCODED_SLASH.decode()
         path = {name: value.replace(slash, "/") for name, value in scope["path_params"].items()}
         if "name" in path:
@@ -69,8 +68,7 @@ class Endpoint:
             body = self._decoder.decode(body)
         elif self._decoder is not None:
             body = await asyncio.to_thread(self._decoder.decode, body)
-        call = Call(service, who, path, query, body)
-        status, answer = await operation.handler(call)
+        status, answer = await operation.handler(Call(service, who, path, query, body))
         return Response(answer, status, None, "application/x-ndjson") if self._raw else json_reply(status, answer)
 
 

@@ -290,8 +290,7 @@ async def post_decisions(call: Call) -> Answer:
 @operation("GET", D, "read", DECISION, (404,))
 async def get_decision(call: Call) -> Answer:
     """The current state of a decision."""
-    record = await call.coordinator.record(*call.decision)
-    return 200, views.decision(record, await call.state())
+    return 200, views.decision(await call.coordinator.record(*call.decision), await call.state())
 
 
 @operation("GET", f"{D}/explanation", "read", replies.ExplanationReply, FEW, query=schemas.ExplanationQuery)

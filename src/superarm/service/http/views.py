@@ -1,4 +1,4 @@
-"""Turn the state into replies: problems, decisions, arms, the lift, why a slate was chosen; and the log into an audit."""
+"""Turn the state into replies: problems, decisions, arms, lift, why a slate was chosen; and the log into the audit."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Administration of problems: create them, change their arms, items and settings, add past outcomes, learn items anew."""
+"""Administration of problems: create them, change their arms, items and settings, add past outcomes, learn items."""
 
 import asyncio
 import logging
@@ -40,9 +40,8 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
         specs.check_new_names([name], "name")
         spec = await asyncio.to_thread(_check, spec)
         if len(await coordinator.ownership.names(tenant)) >= limit:
-            raise RequestError(
-                429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
-            )
+            said = f"this tenant has {limit} problems, the limit of this service"
+            raise RequestError(429, "too_many_problems", said, 60)
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
         created = Created(now_ms(), spec, key, by)
         await coordinator.rehearse(created)
@@ -127,8 +126,7 @@ def _given(body: Any, kind: type[Struct]) -> dict[str, Any]:
 
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
-    learner = await coordinator.find(tenant, name)
-    earlier = {str(n): one for n, one in enumerate(learner.versions, 1)}.get(version)
+    earlier = {str(n): one for n, one in enumerate((await coordinator.find(tenant, name)).versions, 1)}.get(version)
     if earlier is None:
         raise unknown("version", version[:40])
     return await change_settings(coordinator, tenant, name, lambda _: earlier, by)
@@ -250,8 +248,7 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
     if tuple(len(row) for row in body.outcomes) != widths:
         raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
     rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
-    t = learner.learner.past_round(past(learner.problem, arms, rows))
-    return Warmed(now_ms(), body.id, digest, arms, rows, t)
+    return Warmed(now_ms(), body.id, digest, arms, rows, learner.learner.past_round(past(learner.problem, arms, rows)))
 
 
 log = logging.getLogger("superarm.learning")

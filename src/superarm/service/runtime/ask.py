@@ -142,10 +142,8 @@ def find_slots(learner: ProblemState, request: SlateRequest, *, is_baseline: boo
 def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | None:
     """The context of a request as the policy takes it; None if the problem has none."""
     if learner.contexts is None and (body.context is not None or body.pairs is not None):
-        wrong = "the problem was created without one"
-        raise invalid(
-            "context" if body.pairs is None else "pairs", wrong, "leave it out, or create a problem with context"
-        )
+        field, wrong = "context" if body.pairs is None else "pairs", "the problem was created without one"
+        raise invalid(field, wrong, "leave it out, or create a problem with context")
     return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
 
 

@@ -231,8 +231,7 @@ class Coordinator:
         record = await self.record(tenant, name, id)
         if self.ledger.record((tenant, id)) is None:
             size = THREAD_SIZE  # planning reads it from the log again
-        size = max(size, len(record.action) * record.asked.n_items)
-        done = await self.submit((tenant, name), id, plan, size)
+        done = await self.submit((tenant, name), id, plan, max(size, len(record.action) * record.asked.n_items))
         return done.event is not None, done.record or record, done.event
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.service.domain import decision as decisions
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Expired, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
@@ -41,22 +41,11 @@ async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: 
     """Feedback of a decision."""
 
     def plan(learner: ProblemState, record: DecisionRecord) -> Told | None:
-        return plan_feedback(record, learner, body)
+        units, others, rows = parse_feedback(record, learner, body)
+        return decisions.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
 
     size = len(body.feedback or ()) + sum(map(len, body.outcome or ()))
     return reply(*await coordinator.decide(tenant, name, id, plan, size))
-
-
-def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
-    """The event that feedback makes, or None if it changes nothing."""
-    units, others, rows = parse_feedback(record, learner, body)
-    try:
-        event = decisions.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
-    except RequestError as error:
-        learner.history.conflicting += error.status == 409
-        raise
-    learner.history.repeated += event is None
-    return event
 
 
 def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedReply:
@@ -88,12 +77,10 @@ async def expire(coordinator: Coordinator) -> None:
 
 
 async def _expire_one(coordinator: Coordinator, key: Key) -> None:
-    def plan(learner: ProblemState, record: DecisionRecord) -> Expired | None:
-        return decisions.expiry(record, learner.settings, now_ms())
-
     try:
         if (known := coordinator.ledger.pending.get(key)) is not None:
-            await coordinator.decide(key[0], known.asked.problem, key[1], plan)
+            place = key[0], known.asked.problem, key[1]
+            await coordinator.decide(*place, lambda state, record: decisions.expiry(record, state.settings, now_ms()))
     except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
     except Exception:
@@ -123,8 +110,7 @@ def _others(
     if not learner.triggered:
         return ()
     arms = tuple(dict.fromkeys(arm for arm, _, _ in units if arm not in slate))
-    widths = learner.widths(arms)
-    return tuple(zip(arms, widths or (record.asked.n_items,) * len(arms), strict=True))
+    return tuple(zip(arms, learner.widths(arms) or (record.asked.n_items,) * len(arms), strict=True))
 
 
 def _unit(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, unit: UnitBody) -> Unit:
@@ -279,11 +265,8 @@ async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str
 
 
 async def _erase_one(coordinator: Coordinator, tenant: str, name: str, id: str) -> None:
-    def plan(learner: ProblemState, record: DecisionRecord) -> Erased:
-        return Erased(now_ms())
-
     try:
-        await coordinator.decide(tenant, name, id, plan)
+        await coordinator.decide(tenant, name, id, lambda state, record: Erased(now_ms()))
     except RequestError as error:
         if error.status != 404:  # somebody else has erased it meanwhile
             raise

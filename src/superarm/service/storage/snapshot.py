@@ -100,8 +100,7 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
         here = [n for n, one in enumerate(whole.counters) if (one.tenant, one.name) == problem]
         pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
         histories = [whole.histories[n] for n in here if whole.histories]
-        part = Snapshot({name: seq}, [whole.counters[n] for n in here], pending, histories, whole.format)
-        parts[name] = _save(part)
+        parts[name] = _save(Snapshot({name: seq}, [whole.counters[n] for n in here], pending, histories, whole.format))
     return parts
 
 
@@ -143,9 +142,8 @@ def _tally_from_bytes(parts: list[bytes], like: Tally) -> Tally:
     """A tally of the kind of ``like``."""
     arrays = {name: _from_bytes(part) for name, part in zip(SUMS, parts, strict=False)}
     optional = ("joint", "precision", "response")
-    return states.tally_from_arrays(
-        {name: part for name, part in arrays.items() if part.size or name not in optional}, like
-    )
+    kept = {name: part for name, part in arrays.items() if part.size or name not in optional}
+    return states.tally_from_arrays(kept, like)
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:

@@ -136,10 +136,9 @@ class Sqlite(Store):
         return [_entry(row) for row in self._rows(_SELECT + where, (tenant, kind, stream))]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
+        query = "SELECT digest, body FROM snapshots WHERE id = ?"
         for (id,) in self._rows("SELECT id FROM snapshots ORDER BY id DESC"):
-            yield from (
-                SavedSnapshot(*row) for row in self._rows("SELECT digest, body FROM snapshots WHERE id = ?", (id,))
-            )
+            yield from (SavedSnapshot(*row) for row in self._rows(query, (id,)))
 
     def bases(self) -> list[SavedSnapshot]:
         begin = read_base(self._reader)
@@ -151,8 +150,7 @@ class Sqlite(Store):
             for _, seq, line in notes:
                 values = (seq, *line[:4], zlib.crc32(line.body), line.body)
                 connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-            last = max(seq for _, seq, _ in notes)
-            begin_with(connection, saved, last)
+            begin_with(connection, saved, max(seq for _, seq, _ in notes))
             remove_decisions(connection, decisions)
 
     def shrink(self) -> None:
@@ -218,14 +216,9 @@ class Sqlite(Store):
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # which commits, or rolls back
+        connection.execute("BEGIN IMMEDIATE")
         yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager
@@ -297,7 +290,6 @@ def connect(path: Path) -> sqlite3.Connection:
         opened.callback(connection.close)  # if the file is no database, or cannot be written
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA busy_timeout = 10000")
         opened.pop_all()
     return connection
 

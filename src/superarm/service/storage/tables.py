@@ -63,8 +63,7 @@ def rows(store: Store, tenant: str | None = None, problem: str | None = None) ->
             continue
         if not names.serves(key[0], record):
             continue  # of a problem that was deleted
-        learner = names.problems[key[0], record.asked.problem]
-        yield from decision_rows(key[0], record, learner)
+        yield from decision_rows(key[0], record, names.problems[key[0], record.asked.problem])
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
