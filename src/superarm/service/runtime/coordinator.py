@@ -24,7 +24,7 @@ from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer, resolve
 from superarm.service.storage import base
 from superarm.service.storage.base import LogLine, Store, StoreUnavailable
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import copy_state, pack_snapshot, restore_ledger
 
 log = logging.getLogger("superarm.coordinator")
 
@@ -33,9 +33,6 @@ SNAPSHOT_EVERY = 50_000
 
 RETRY_SECONDS = 1.0
 """How long a worker waits before it tries again to reach the database."""
-
-IDLE_PROBES = 5
-"""A connection to PostgreSQL is tried every so many seconds even if nothing seems wrong."""
 
 MAX_BATCH = 64
 """So many requests of a problem are planned together at most, and written by one transaction."""
@@ -97,7 +94,7 @@ class Coordinator:
         self.deadlines = Deadlines()
         self.on_failed: Callable[[], None] = lambda: None
         self.locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)  # each keeps everybody from a problem
-        self._creating = asyncio.Lock()
+        self._creating, self._saving = asyncio.Lock(), asyncio.Lock()
         self._queues: dict[Key, deque[Work]] = {}
         self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
         self._tasks: set[asyncio.Task[None]] = set()
@@ -420,29 +417,29 @@ class Coordinator:
 
     async def watch(self) -> None:
         """Look every second whether the log can be written."""
-        rounds = 0
         while True:
             await asyncio.sleep(RETRY_SECONDS)
-            rounds += 1
-            await self.look(idle=self.store.shards is not None and rounds % IDLE_PROBES == 0)
+            await self.look()
 
-    async def look(self, *, idle: bool = False) -> None:
-        """Report a stalled writer; with ``idle``, or if the log could not be written, try to write."""
+    async def look(self) -> None:
+        """Report a stalled writer; if the log could not be written, try to write."""
         overload = self.writer.overload()
         if overload is not None:
             self.condition.note(overload)
-        elif idle or self.condition.fault:
+        elif self.condition.fault:
             await self.writer.probe()
 
     # --- snapshots ---
 
     async def save_snapshot(self) -> None:
-        """Save a snapshot of all problems."""
+        """Save a snapshot of all problems; others wait only while the state is copied."""
         try:
-            async with self.lock_all():
-                self.unsaved = 0
-                saved = await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
-            await self.writer.run(lambda: self.store.save(saved))
+            async with self._saving:  # one after the other, so that the newest is saved last
+                async with self.lock_all():
+                    self.unsaved = 0
+                    state = await asyncio.to_thread(copy_state, self.ledger, self.position)
+                saved = await asyncio.to_thread(pack_snapshot, state)
+                await self.writer.run(lambda: self.store.save(saved))
         except (StoreUnavailable, RequestError) as error:
             log.warning("a snapshot could not be written: %s", error)
         except Exception:

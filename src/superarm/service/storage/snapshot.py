@@ -10,11 +10,13 @@ changed lately.
 import hashlib
 import logging
 import time
+import zlib
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Struct, msgpack
+from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec.structs import replace
 
 from superarm.agent import state as states
 from superarm.core.arrays import Floats
@@ -25,7 +27,7 @@ from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, fitted_part
-from superarm.service.storage.base import LogLine, NumberedLine, Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import LogLine, Position, SavedSnapshot, Store, recall_decision
 from superarm.service.storage.postgres_tables import problem_of
 
 log = logging.getLogger("superarm.snapshot")
@@ -79,17 +81,29 @@ class Snapshot(Struct, frozen=True):
 
 def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None) -> SavedSnapshot:
     """The state as bytes, with their hash, or that of one problem; nobody may change it meanwhile."""
+    return pack_snapshot(copy_state(ledger, position, problem))
+
+
+def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -> Snapshot:
+    """What a snapshot holds; nobody may change the state meanwhile. Decisions are shared with it: they never change."""
     chosen = sorted(key for key in ledger.problems if problem in (None, key))
     for key in chosen:
         ledger.problems[key].flush()
-    pending = [(key[0], one) for key, one in ledger.pending.items() if problem in (None, (key[0], one.asked.problem))]
-    histories = [ledger.problems[key].history for key in chosen]
+    pending = [(key[0], one) for key, one in ledger.pending.items()]
+    if problem is not None:
+        pending = [(tenant, one) for tenant, one in pending if (tenant, one.asked.problem) == problem]
+    histories: Any = [Raw(msgpack.encode(ledger.problems[key].history)) for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
-    return _save(Snapshot(dict(position), counters, pending, histories, FORMAT))
+    return Snapshot(dict(position), counters, pending, histories, FORMAT)
 
 
-def _save(snapshot: Snapshot) -> SavedSnapshot:
-    body = msgpack.encode(snapshot)
+def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
+    """A snapshot as bytes, with their hash: compressed, since commits wait while it is written.
+
+    Decisions, of which there may be very many, are encoded one by one, so that other threads have a turn in between.
+    """
+    pending: Any = [Raw(msgpack.encode(one)) for one in snapshot.open]
+    body = zlib.compress(msgpack.encode(replace(snapshot, open=pending)), 1)
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -100,7 +114,8 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
         here = [n for n, one in enumerate(whole.counters) if (one.tenant, one.name) == problem]
         pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
         histories = [whole.histories[n] for n in here if whole.histories]
-        parts[name] = _save(Snapshot({name: seq}, [whole.counters[n] for n in here], pending, histories, whole.format))
+        counters = [whole.counters[n] for n in here]
+        parts[name] = pack_snapshot(Snapshot({name: seq}, counters, pending, histories, whole.format))
     return parts
 
 
@@ -150,9 +165,10 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
     """The snapshot, or None if it is not what was saved."""
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
         return None
+    plain = saved.body[:1] != b"x"  # as earlier versions wrote it; a compressed one begins with an x
     try:
-        return msgpack.decode(saved.body, type=Snapshot)
-    except DecodeError:
+        return msgpack.decode(saved.body if plain else zlib.decompress(saved.body), type=Snapshot)
+    except (DecodeError, zlib.error):
         return None
 
 
@@ -383,7 +399,7 @@ def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) 
         (log,) = store.logs_of([line])
         position[log] = position.get(log, 0) + 1
         ledger.apply(LogEntry(*line[:4], event))
-        notes.append(NumberedLine(log, position[log], line))
+        notes.append((log, position[log], line))
     store.compact(make_bases(ledger, position), list(old), notes)
 
 
