@@ -18,8 +18,7 @@ from superarm.service.console import charts, verdicts
 from superarm.service.console.address import DAY_MS
 from superarm.service.domain.history import History, Stretch
 from superarm.service.domain.problem import ProblemState
-from superarm.service.http.auth import make_key
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http.service import ServiceLimits, make_key
 from superarm.service.runtime import coordinator
 from superarm.service.storage.sqlite import Sqlite
 

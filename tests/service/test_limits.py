@@ -7,10 +7,8 @@ import pytest
 
 from superarm.service.application import application
 from superarm.service.errors import RequestError
-from superarm.service.http import query as bodies
-from superarm.service.http.auth import RateLimits, make_key
-from superarm.service.http.query import Bodies
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http import service as bodies
+from superarm.service.http.service import Bodies, RateLimits, ServiceLimits, make_key
 from superarm.service.runtime import condition as rates
 
 from .inprocess import serving

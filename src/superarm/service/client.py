@@ -258,7 +258,7 @@ class RemoteAgent:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
         reply = self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}/explanation?most={most}")
-        return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
+        return Explanation(self.decision(id), tuple(map(read_explained_arm, reply["arms"])))
 
     def tell(
         self,

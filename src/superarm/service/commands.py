@@ -164,7 +164,7 @@ _SCOPES["type"] = click.Choice(["decide", "feedback", "read", "admin", "metrics"
 @click.option("--note", default="", help="A note for people, shown by list.")
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""
-    from superarm.service.http.auth import make_key
+    from superarm.service.http.service import make_key
     from superarm.service.server import open_store
 
     if "://" not in db and not Path(db).exists():
@@ -178,7 +178,7 @@ def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None
 @keys.command("new")
 def new_key() -> None:
     """Show a new key without storing it, for --admin-key of superarm serve."""
-    from superarm.service.http.auth import make_key
+    from superarm.service.http.service import make_key
 
     click.echo(make_key("default", ("admin",))[0])
 

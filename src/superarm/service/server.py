@@ -16,8 +16,7 @@ from typing import Any
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import MAX_HEADER_BYTES, application
-from superarm.service.http.auth import read_key
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http.service import ServiceLimits, read_key
 from superarm.service.storage.base import KeyRow, Store
 from superarm.service.storage.sqlite import Sqlite
 

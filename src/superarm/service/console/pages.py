@@ -14,8 +14,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError
 from superarm.service.http import views
-from superarm.service.http.auth import Principal, permit
-from superarm.service.http.service import Service
+from superarm.service.http.service import Principal, Service, permit
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 

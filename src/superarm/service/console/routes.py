@@ -20,10 +20,9 @@ from superarm.service.console.pages import Page, Pages
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import operations
-from superarm.service.http.auth import Principal, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
 from superarm.service.http.operations import Call
-from superarm.service.http.service import Service
+from superarm.service.http.service import Principal, Service, permit
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.schemas import ArmsBody, LearnBody, SettingsBody
 from superarm.service.storage.tables import write_csv

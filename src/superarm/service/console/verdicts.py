@@ -92,11 +92,11 @@ def tell_earnings(state: ProblemState, stratum: int | None) -> Tile | None:
 def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     """Whether the policy earns more than the control share since it began; the interval holds at all times."""
     words, sums = state.words, state.history.lift
-    if state.settings.control == 0.0 and not sums.control.decisions:
+    if state.settings.control == 0.0 and not sums.control.count():
         return Tile("alone", "Unknown", f"no {words.many('decision')} to compare with: set a control share")
     found = measure_lift(sums, stratum=stratum)
     counts = [one.count(stratum) for one in (sums.policy, sums.control)]
-    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.decisions}
+    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count()}
     if found.difference is None:
         many = words.many("decision")
         line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"

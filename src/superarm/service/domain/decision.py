@@ -61,7 +61,9 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     if isinstance(event, Erased):
         return _erase(record, step)
     if isinstance(event, Told):
-        record = _place_rows(record, event) if event.rows else record
+        if event.rows:
+            known = dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)
+            record = replace(record, rows=tuple(known.values()))
         return replace(_complete_if_known(_add_feedback(record, event)), step=step)
     if isinstance(event, Activated):
         return replace(_complete_if_known(_activate(record, event)), step=step)
@@ -106,10 +108,6 @@ def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Uni
             yield from ((arm, i, value) for i in (range(widths[arm]) if items is None else items))
         else:
             yield arm, item, value
-
-
-def _place_rows(record: DecisionRecord, event: Told) -> DecisionRecord:
-    return replace(record, rows=tuple((dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)).values()))
 
 
 def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:

@@ -85,12 +85,8 @@ class Ledger:
 
     def serves(self, tenant: str, record: DecisionRecord) -> bool:
         """Whether a decision is there for others: it was not erased, and its problem was not deleted."""
-        return self._counts(tenant, record) and record.closed != "erased"
-
-    def _counts(self, tenant: str, record: DecisionRecord) -> bool:
-        """Whether the problem of a decision is here: not one that was deleted, nor a later one of the same name."""
-        learner = self.problems.get((tenant, record.asked.problem))
-        return learner is not None and learner.born == record.asked.born
+        learner = self.problems.get((tenant, record.asked.problem))  # or a later one of the same name
+        return learner is not None and learner.born == record.asked.born and record.closed != "erased"
 
     def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update counters, pending and remembered decisions for a decision that changed."""

@@ -135,13 +135,8 @@ class GroupSums(BoundedSums, array_like=True):
     items: dict[int, BoundedSums] = field(default_factory=dict)
     each: dict[int, BoundedSums] = field(default_factory=dict)
 
-    @property
-    def decisions(self) -> int:
-        """How many decisions there are, about all items or one."""
-        return self.count(None)
-
-    def count(self, stratum: int | None) -> int:
-        """How many decisions of a stratum there are; all for None."""
+    def count(self, stratum: int | None = None) -> int:
+        """How many decisions there are, about all items or one, or in a stratum."""
         return self.n + sum(one.n for one in self.items.values()) if stratum is None else self.of(stratum).n
 
     def of(self, stratum: int) -> BoundedSums:
@@ -235,7 +230,7 @@ class LiftSums(Struct):
         if stratum is not None:
             sums = one.of(stratum)
             return [Stratum(sums, self.scale_of(stratum))] if sums.n and self.scale_of(stratum) else []
-        alone = not other.decisions
+        alone = not other.count()
         items = [i for i in sorted(one.items) if self.scales[i] and (alone or i in other.items)]
         n_whole = one.n + other.n if one.n and (alone or other.n) else 0
         n_items = sum(group.items[i].n for group in (one, other) for i in items if i in group.items)
@@ -331,4 +326,4 @@ def check_guard(sums: LiftSums, allowed: float, next_decisions: int, delta: floa
     policy, control = sums.strata(sums.policy, shown), sums.strata(shown, sums.policy)
     low = bound_strata(policy, delta).low if policy else 0.0
     high = bound_strata(control, delta).high if control else sums.scale or 1.0
-    return Guard(sums.policy.decisions * low, due * high)
+    return Guard(sums.policy.count() * low, due * high)

@@ -72,14 +72,10 @@ def exact_chances(learner: ProblemState, drawn: Drawn) -> Slate | None:
         return Slate(drawn.action, (1.0,) * len(drawn.action))
     if not isinstance(drawn.actions, Subsets):
         return None
-    if isinstance(policy, Uniform):
-        return _uniform(drawn)
-    return None if own else _explored(drawn, share)
-
-
-def _uniform(drawn: Drawn) -> Slate:
     n, k, certain = int(drawn.free.sum()), len(drawn.queue), (1.0,) * len(drawn.pinned)
-    return Slate(drawn.action, (*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+    if isinstance(policy, Uniform):
+        return Slate(drawn.action, (*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+    return None if own else _explored(drawn, share)
 
 
 def _explored(drawn: Drawn, share: float) -> Slate:

@@ -304,11 +304,10 @@ def _actions(spec: ProblemSpec, arms: Names) -> Actions:
 
 def check_size(n_arms: int, n_items: int, support: dict[str, list[str]] | None) -> None:
     """Refuse a problem with too many entries."""
-    if support is None and n_arms * n_items > MAX_ENTRIES:
-        raise InvalidArgument("arms", f"{n_arms} arms x {n_items} items", f"at most {MAX_ENTRIES}")
-    entries = 0 if support is None else sum(len(touched) for touched in support.values())
+    entries = n_arms * n_items if support is None else sum(len(touched) for touched in support.values())
     if entries > MAX_ENTRIES:
-        raise InvalidArgument("support", f"{entries} entries", f"at most {MAX_ENTRIES}")
+        wrong = f"{n_arms} arms x {n_items} items" if support is None else f"{entries} entries"
+        raise InvalidArgument("arms" if support is None else "support", wrong, f"at most {MAX_ENTRIES}")
 
 
 def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Sparse:

@@ -12,10 +12,8 @@ from starlette.responses import Response
 
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded, refusal
-from superarm.service.http.auth import Principal, permit
 from superarm.service.http.operations import Call, Operation
-from superarm.service.http.query import explain, parse_query
-from superarm.service.http.service import Service
+from superarm.service.http.service import Principal, Service, explain, parse_query, permit
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
@@ -84,7 +82,9 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
     """
-    service.require_started()
+    condition = service.coordinator.condition
+    if condition.phase in ("starting", "failed"):
+        raise overloaded(f"{condition.phase}: {condition.public_reason}", 2)
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""

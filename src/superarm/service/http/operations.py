@@ -23,10 +23,8 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemName, ProblemSpec
 from superarm.service.errors import RequestError, refusal
 from superarm.service.http import views
-from superarm.service.http.auth import Principal
-from superarm.service.http.query import explain as explain_body
-from superarm.service.http.query import parse_problem_name
-from superarm.service.http.service import Service
+from superarm.service.http.service import Principal, Service, parse_problem_name
+from superarm.service.http.service import explain as explain_body
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator, now_ms

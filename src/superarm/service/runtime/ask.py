@@ -74,9 +74,9 @@ def _check_pending(coordinator: Coordinator, tenant: str, name: str, state: Prob
 def _check_rate(coordinator: Coordinator, tenant: str, name: str, state: ProblemState) -> None:
     """Refuse with 429 a decision above the rate of its problem."""
     rate = state.settings.max_per_second
-    if rate is not UNSET and not coordinator.rates.take(f"{tenant}/{name}", rate):
+    if rate is not UNSET and (wait := coordinator.rates.take(f"{tenant}/{name}", rate)):
         said = f"problem {name!r} makes at most {rate:g} decisions per second, its max_per_second"
-        raise RequestError(429, "too_many_requests", said, math.ceil(1.0 / rate))
+        raise RequestError(429, "too_many_requests", said, math.ceil(wait))
 
 
 def digest_request(body: msgspec.Struct) -> str:

@@ -93,13 +93,10 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
     if (body.feedback is None) == (body.outcome is None):
         raise invalid("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
     slate = frozenset(record.action)
-    if body.feedback is not None:
-        if body.seen is not None or body.arms is not None:
-            field = "seen" if body.seen is not None else "arms"
-            raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        units = [_unit(record, slate, learner, unit) for unit in body.feedback]
-        return units, _others(record, slate, learner, units), ()
-    units, rows = _flat(record, slate, learner, body)
+    if body.feedback is not None and (body.seen is not None or body.arms is not None):
+        field = "seen" if body.seen is not None else "arms"
+        raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
+    units, rows = _told(record, slate, learner, body)
     return units, _others(record, slate, learner, units), rows
 
 
@@ -141,9 +138,11 @@ def _arm(slate: frozenset[int], learner: ProblemState, name: str, field: str) ->
     return arm
 
 
-def _flat(
+def _told(
     record: DecisionRecord, slate: frozenset[int], learner: ProblemState, body: TellBody
 ) -> tuple[list[Unit], decisions.Rows]:
+    if body.feedback is not None:
+        return [_unit(record, slate, learner, unit) for unit in body.feedback], ()
     outcome, seen = body.outcome or [], body.seen
     arms = record.action if body.arms is None else [_arm(slate, learner, name, "arms") for name in body.arms]
     if len(set(arms)) < len(arms):

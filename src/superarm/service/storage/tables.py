@@ -24,7 +24,8 @@ from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.offline import Log
 from superarm.rewards import Linear
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.events import Asked
+from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store, recall_decision
 
@@ -57,7 +58,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
     """The decisions of the log, entry by entry."""
     names = _problems(store)
-    for key in _decisions(store):
+    entries = (read.entry for read in store.tail({}))
+    for key in [(entry.tenant, entry.stream) for entry in entries if isinstance(entry.event, Asked)]:
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
             continue
@@ -82,11 +84,6 @@ def _problems(store: Store) -> Ledger:
     for read in store.tail({}, problems=True):
         ledger.apply(read.entry)
     return ledger
-
-
-def _decisions(store: Store) -> list[Key]:
-    entries = (read.entry for read in store.tail({}))
-    return [(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision" and entry.step == 0]
 
 
 def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
