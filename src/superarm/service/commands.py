@@ -281,8 +281,8 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     Every option can be given by the environment and in a TOML file (--config), too; flags go before the environment,
     and the environment before the file.
     """
-    if demo:
-        _check_demo(given)
+    if demo and (given["host"] not in ("127.0.0.1", "localhost") or given["ssl_certfile"] or not given["port"]):
+        raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
     from superarm.service.http.service import ServiceLimits, check_root_path
     from superarm.service.server import serve as run
 
@@ -294,12 +294,6 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
         if demo:
             db = stack.enter_context(_demo(context, db, listening["port"]))
         run(db, listening, limits, imports, admin_key)
-
-
-def _check_demo(given: dict[str, Any]) -> None:
-    """Refuse what simulated visitors cannot reach."""
-    if given["host"] not in ("127.0.0.1", "localhost") or given["ssl_certfile"] or not given["port"]:
-        raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
 
 
 @contextlib.contextmanager

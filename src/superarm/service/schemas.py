@@ -270,9 +270,6 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of a URL; unknown ones are refused."""
 
 
-PageSize = Annotated[int, Meta(ge=1, le=1_000)]
-
-
 class PageQuery(Query, frozen=True):
     """A page of a list.
 
@@ -285,7 +282,7 @@ class PageQuery(Query, frozen=True):
     """
 
     offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
-    limit: PageSize = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
 
 
 class AuditQuery(PageQuery, frozen=True):

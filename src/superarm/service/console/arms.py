@@ -64,8 +64,7 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
         return Band(*[np.zeros(0)] * 3), np.zeros(0)
     entries = intervals.time_uniform(tally, state.problem.support, arms)
     if item is None:
-        alone = np.ones(len(arms), np.int64)
-        worths = (intervals.gains_each(state.problem, part, alone)[0] for part in entries)
+        worths = (intervals.gains_each(state.problem, part, np.ones(len(arms), np.int64))[0] for part in entries)
         return Band(*worths), tally.pulls[0, arms]
     seen = np.nan_to_num(intervals.known_means(tally, state.problem.support, arms).seen[:, item])
     return Band(*(part[:, item] for part in entries)), seen
@@ -91,8 +90,7 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     rows = []
     for n, j in enumerate(arms.tolist()):
         cells = [float(mean[n, i]) if known[n, i] else None for i in shown]
-        levels = [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]
-        rows.append((state.arms.all[j], levels))
+        rows.append((state.arms.all[j], [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]))
     names = [(segments or state.items.all)[i] if own is state.learner else f"group {items.index(i) + 1}" for i in shown]
     table = {"items": names, "rows": rows, "most": most, "segments": bool(segments)}
     return table | {"page": page, "last": last, "total": len(items)}

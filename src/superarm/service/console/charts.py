@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from superarm.service.console.address import date_label, moment
 from superarm.service.domain.history import History, Stretch, join_stretches
-from superarm.service.domain.lift import RunningMoments, mean_interval
+from superarm.service.domain.lift import mean_interval
 from superarm.service.domain.problem import ProblemState
 
-MAX_POINTS, FEWEST_POINTS = 48, 8
+MAX_POINTS, FEWEST_POINTS, DECISIONS_PER_POINT = 48, 8, 10
 KNOWN_SHARE = 0.9
-"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them."""
+"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them.
+
+It has about ``DECISIONS_PER_POINT`` or more at each, on the same condition."""
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 24.0
 SIZES = {"broad": (720.0, 250.0, 5), "narrow": (350.0, 250.0, 2)}
@@ -73,7 +75,8 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
 def reward_points(history: History, needed: frozenset[int], stratum: int | None = None) -> dict[str, list[Point]]:
     """Rewards per decision over time, of the policy and of the baseline, in total or of one stratum."""
     chosen = [one for one in history.stretches if one.at]
-    k = max(1, -(-len(chosen) // MAX_POINTS))
+    enough = sum(one.policy.of(stratum).count for one in chosen) // DECISIONS_PER_POINT
+    k = max(1, -(-len(chosen) // min(MAX_POINTS, max(FEWEST_POINTS, enough))))
     while True:
         joined = [join_stretches(chosen[n : n + k]) for n in range(0, len(chosen), k)]
         points = {of: [_point(one, of, needed, stratum) for one in joined] for of in ("policy", "baseline")}
@@ -84,8 +87,7 @@ def reward_points(history: History, needed: frozenset[int], stratum: int | None 
 
 
 def _point(stretch: Stretch, of: str, needed: frozenset[int], stratum: int | None) -> Point:
-    moments: RunningMoments = getattr(stretch, of)
-    mean = mean_interval(moments.of(stratum), needed)
+    mean = mean_interval(getattr(stretch, of).of(stratum), needed)
     if mean is None:
         return Point(stretch.at, None)
     return Point(stretch.at, mean.value, mean.reach if math.isfinite(mean.reach) else 0.0)

@@ -54,15 +54,15 @@ class Pages:
         """The versions of a problem's settings, and the changes of the problem."""
         key, names = await self.open_problem(who, query)
         made = await asyncio.to_thread(views.read_audit, self._service.store, *key)
-        starts = dict[int, views.AuditEntry]()
-        for entry in reversed(made):  # another problem may have had this name before
-            starts = {1: entry} if entry.what == "created" else starts
-            starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
+        born = next((n for n, entry in enumerate(made) if entry.what == "created"), len(made))
+        made = made[: born + 1]  # another problem may have had this name before
+        starts = {one.details.get("version", 1): one for one in made if one.what in ("created", "settings")}
 
         def read(state: ProblemState) -> Data:
             last = len(state.versions)
             shown = range(last, max(0, last - MAX_SHOWN_VERSIONS), -1)
-            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last}
+            known = {"words": state.words, "arms": state.arms.all, "items": state.items.all, "last": last}
+            return known | {"rows": [_version_row(state, n, starts.get(n)) for n in shown]}
 
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []

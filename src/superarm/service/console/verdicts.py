@@ -104,8 +104,7 @@ def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     value, low, high = (signed(one, 2) for one in found.difference)
     share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
     line = f"{value} {words.unit}".strip() + f"{share}, between {low} and {high}, since it began"
-    names = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
-    word, kind = names[found.verdict]
+    word, kind = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}[found.verdict]
     return Tile("control", word, line, kind, facts)
 
 

@@ -190,21 +190,17 @@ class LiftSums(Struct):
     def add(self, asked: Asked, value: float, problem: Any, each: Mapping[int, float], item: int | None = None) -> None:
         """The reward of a decision about all items, or one ``item``, is known, and its parts by stratum."""
         if self.counts(asked):
-            self._learn_scales(problem)
+            if not self.scales:
+                self.scales = largest_rewards(problem)
+                self.scale = self.scale or sum(self.scales)
             group = self._group(asked)
-            sums = group if item is None else group.items.setdefault(item, BoundedSums())
-            sums.add(value, self.scale_of(item))
+            (group if item is None else group.items.setdefault(item, BoundedSums())).add(value, self.scale_of(item))
             for stratum, part in each.items():
                 group.each.setdefault(stratum, BoundedSums()).add(part, self.scale_of(stratum))
 
     def scale_of(self, stratum: int | None) -> float:
         """The largest reward that there can be in a stratum, or at all."""
         return self.scale if stratum is None or stratum < 0 else self.scales[stratum]
-
-    def _learn_scales(self, problem: Any) -> None:
-        if not self.scales:
-            self.scales = largest_rewards(problem)
-            self.scale = self.scale or sum(self.scales)
 
     def take_back(self, asked: Asked, value: float, each: Mapping[int, float]) -> None:
         """The decision was erased; its part of the spread stays, which keeps the intervals as wide as they were."""

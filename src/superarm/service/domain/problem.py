@@ -216,8 +216,7 @@ class ProblemState:
             return [int(j) for j in self.learnt.choose(view, unit, actions)]
         if self.contexts is not None:
             self.contexts.view = view
-        batch = learner.choose(view) if actions is None else learner.choose_by(view, None, actions)
-        return [int(j) for j in batch]
+        return [int(j) for j in (learner.choose(view) if actions is None else learner.choose_by(view, None, actions))]
 
     def plan(self, asked: Asked) -> None:
         """A decision is on its way to the log: those after it see it as pending."""

@@ -55,8 +55,7 @@ class Endpoint:
         permit(who, operation.scope)
         given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         query = parse_query(given, operation.query)
-        slash = ENCODED_SLASH.decode()
-        path = {name: value.replace(slash, "/") for name, value in scope["path_params"].items()}
+        path = {name: value.replace(ENCODED_SLASH.decode(), "/") for name, value in scope["path_params"].items()}
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
         body: Any = await service.bodies.read(receive, headers)
@@ -118,8 +117,7 @@ def _check_origin(headers: Headers, host: bytes) -> None:
 
 @functools.lru_cache(64)
 def _is_loopback(host: bytes) -> bool:
-    name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
-    return name in LOOPBACK
+    return (host if host.endswith(b"]") else host.rpartition(b":")[0] or host) in LOOPBACK
 
 
 def require_json(headers: Headers) -> None:

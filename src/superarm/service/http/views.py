@@ -15,6 +15,7 @@ from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service import replies
+from superarm.service.domain import events
 from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
 from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
 from superarm.service.domain.lift import measure_lift
@@ -212,11 +213,17 @@ def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntr
     return found
 
 
+_UNSAID = (events.Fitted, events.Refitted, events.Framed)
+"""What the service estimates anew by itself, again and again."""
+
+
 def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
     for read in store.tail({}, problems=True):
         entry = read.entry
-        if isinstance(entry.event, Compacted) and not entry.event.n:
-            continue  # it only ends a log
+        if isinstance(entry.event, (events.Fitted, events.Refitted, events.Framed)) or entry.event == Compacted(
+            entry.event.at, 0
+        ):
+            continue  # of an estimate, not a change; or it only ends a log
         if entry.tenant == tenant and problem in (None, entry.stream):
             what, details = _describe(entry.event)
             yield AuditEntry(entry.event.at, what, entry.stream, getattr(entry.event, "by", ""), details)
@@ -239,6 +246,8 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
         details = {"version": event.version, "classes": len(event.shares), "of": event.of}
     if isinstance(event, (Compacted, ErasureRequested)):
         details = {"decisions": event.n}
+    if isinstance(event, events.Guarded):
+        details = {"fallback": event.fallback}
     if isinstance(event, Warmed):
         return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
     return str(event.__struct_config__.tag), details  # "deleted", for instance

@@ -42,8 +42,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
         if len(await coordinator.ownership.names(tenant)) >= limit:
             said = f"this tenant has {limit} problems, the limit of this service"
             raise RequestError(429, "too_many_problems", said, 60)
-        key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
-        created = Created(now_ms(), spec, key, by)
+        created = Created(now_ms(), spec, secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}", by)
         await coordinator.rehearse(created)
         if await coordinator.create(tenant, name, created):
             return True

@@ -59,8 +59,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
 
 def _names_in(body: AskBody) -> int:
     """How many arms a request names."""
-    named = len(body.eligible or ()) + len(body.excluded)
-    return named + sum(len(slot.excluded) for slot in body.slots or ())
+    return (len(body.eligible or ()) + len(body.excluded)) + sum(len(slot.excluded) for slot in body.slots or ())
 
 
 def _check_pending(coordinator: Coordinator, tenant: str, name: str, state: ProblemState) -> None:

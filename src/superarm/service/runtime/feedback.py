@@ -60,8 +60,7 @@ async def activate(coordinator: Coordinator, tenant: str, name: str, id: str, bo
 
     def plan(learner: ProblemState, record: DecisionRecord) -> object:
         shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
-        widths = None if shown is None else learner.widths(shown)
-        return decisions.activation(record, shown, now_ms(), widths)
+        return decisions.activation(record, shown, now_ms(), None if shown is None else learner.widths(shown))
 
     applied, record, _ = await coordinator.decide(tenant, name, id, plan)
     return AppliedReply(applied, False, record.state)
@@ -259,8 +258,7 @@ async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str
         return
     await coordinator.change(tenant, name, lambda learner: ErasureRequested(now_ms(), len(ids), unit, by))
     for n in range(0, len(ids), MAX_ERASED_AT_ONCE):
-        part = ids[n : n + MAX_ERASED_AT_ONCE]
-        await asyncio.gather(*(_erase_one(coordinator, tenant, name, id) for id in part))
+        await asyncio.gather(*(_erase_one(coordinator, tenant, name, id) for id in ids[n : n + MAX_ERASED_AT_ONCE]))
 
 
 async def _erase_one(coordinator: Coordinator, tenant: str, name: str, id: str) -> None:

@@ -90,8 +90,7 @@ def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) ->
     """One row per arm of a decision and item."""
     asked = record.asked
     made = (asked.at, tenant, asked.problem, asked.id, asked.t, asked.version, record.state)
-    as_asked = record.action == asked.action
-    chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
+    chances, inclusion = (asked.propensities, asked.inclusion) if (record.action == asked.action) else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
     segment = None if learner.contexts is None else learner.contexts.segment(asked)
