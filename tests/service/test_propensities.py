@@ -16,6 +16,7 @@ from superarm.service.storage.base import recall_decision
 from .inprocess import serving
 from .memory_store import MemoryStore
 from .replaying import replay
+from .running import Server, invoke
 from .test_slates import make
 
 ANY_SLATE = SlateRequest(Restriction(), [])
@@ -133,3 +134,24 @@ def test_every_decision_can_be_chosen_again_from_what_it_saw(policy, explore):
             assert one.slate.draws == 8
             assert all(1 / 9 <= chance <= 1.0 for chance in one.slate.inclusion)
     assert sum(recall_decision(store, one.key).asked.seen[""] > 0 for one in found) == 24
+
+
+# --- Decisions without chance are exported as such, not as propensity 1.
+
+
+def test_a_deterministic_policy_has_no_propensities_in_the_export(tmp_path):
+    with Server(str(tmp_path / "log.db")) as server:
+        service = sa.connect(server.url)
+        agent = service.create("ads", ["a", "b", "c"], ["x"], 2, settings={"policy": {"name": "bc_ucb"}})
+        for n in range(3):
+            agent.tell(agent.ask(id=f"d{n}"), [[1], [0]])
+        service.close()
+        done = invoke("export", "--db", server.db, str(tmp_path / "log.parquet"))
+    assert done.exit_code == 0, done.stderr
+    log = sa.offline.Log.read(tmp_path / "log.parquet")
+    assert log.deterministic.all()
+    from pyarrow import parquet
+
+    table = parquet.read_table(tmp_path / "log.parquet").to_pydict()
+    assert set(table["propensity_score"]) == {None}
+    assert set(table["deterministic"]) == {True}
