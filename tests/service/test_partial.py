@@ -110,7 +110,7 @@ def test_problems_whose_arms_have_items_of_their_own_take_no_items(key):
 async def visit(http, rng: np.random.Generator, n: int, named: bool) -> list[list[int]]:
     """Visitors of one segment each, who tell of that item only; the slates that they saw."""
     segments = rng.choice(3, n, p=SHARES)
-    asks = [{"items": [ITEMS[i]]} if named else {} for i in segments]
+    asks = [{"id": str(rng.integers(2**60))} | ({"items": [ITEMS[i]]} if named else {}) for i in segments]
     reply = await http.post("/v1/problems/p/decisions/bulk", json={"decisions": asks})
     decisions = reply.json()["decisions"]
     lines = []
