@@ -132,7 +132,7 @@ def test_lift_curve_and_tiles_by_segment_of_the_context():
         (await http.put("/v1/problems/p", json=spec)).raise_for_status()
         for n in range(300):
             who = "xxy"[n % 3]
-            made = (await http.post(DECISIONS, json={"context": {"who": who}})).json()
+            made = (await http.post(DECISIONS, json={"id": f"d{n}", "context": {"who": who}})).json()
             value = float(rng.random() < (0.9 if made["arms"] == [{"x": "a", "y": "b"}[who]] else 0.1))
             reply = await http.post(f"{DECISIONS}/{made['id']}/feedback", json={"outcome": [[value]]})
             reply.raise_for_status()
