@@ -1,10 +1,10 @@
 """Decisions chosen again, each from the state that it saw, with its own random numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from superarm.service.domain.events import Asked
-from superarm.service.domain.ledger import Key
+from superarm.service.domain.ledger import Key, Ledger, LogEntry, Recall
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, choose_slate, to_request
 from superarm.service.storage.base import ReadEntry, Store
@@ -54,3 +54,11 @@ def _choose_again(state: ProblemState, key: Key, before: list[Asked], asked: Ask
     slate = choose_slate(state, asked.id, request, draws)
     shown = asked.action if asked.policy_action is None else asked.policy_action
     return Replayed(key, slate.action == shown and len(state.versions) == asked.version, slate)
+
+
+def fold(entries: Iterable[LogEntry], recall: Recall | None = None) -> Ledger:
+    """The ledger of a whole log."""
+    ledger = Ledger(recall)
+    for entry in entries:
+        ledger.apply(entry)
+    return ledger

@@ -26,7 +26,7 @@ from superarm.agent.outcomes import to_flat
 from superarm.core.describe import describe
 from superarm.service.application import application
 from superarm.service.domain import history
-from superarm.service.domain.ledger import Ledger, fold
+from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.spec import PolicySpec, to_policy
 from superarm.service.http import endpoint
 from superarm.service.runtime import coordinator as running
@@ -35,6 +35,7 @@ from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 
 from .memory_store import MemoryStore
+from .replaying import fold
 
 ARMS, ITEMS = list("abcdef"), ["x", "y", "z"]
 SUPPORT = [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]]

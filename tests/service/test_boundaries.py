@@ -16,10 +16,9 @@ from msgspec import structs
 from superarm.service.application import application
 from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
-from superarm.service.http.auth import make_key
 from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http.service import ServiceLimits, make_key
 from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite

@@ -223,7 +223,7 @@ def test_a_restart_of_a_minute_is_waited_for(monkeypatch):
     answers = iter(lambda: (200, 0.0, b"7") if clock[0] >= back else (503, 1.0, b""), None)
     monkeypatch.setattr(client.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(client.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-    transport = sa.connect("http://127.0.0.1:9")._transport
+    transport = sa.connect("http://127.0.0.1:9")
     monkeypatch.setattr(transport, "_try", lambda *_: next(answers))
     assert transport.call("GET", "/") == 7
     assert clock[0] < 60.0

@@ -1,13 +1,26 @@
 """The command line: verify, export, import, backup, against a service that runs."""
 
+import asyncio
 import csv
+import json
+import ssl
+import subprocess
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import superarm as sa
+from superarm.cli import main
+from superarm.core.errors import InvalidArgument
+from superarm.service import server
+from superarm.service.application import application
+from superarm.service.storage.tables import read_pulls
 
+from .inprocess import serving
+from .memory_store import MemoryStore
 from .running import Server, invoke
 
 
@@ -79,3 +92,178 @@ def test_export_and_import_give_the_same_statistics(used):
         assert [row["mean"] for row in found] == [row["mean"] for row in statistics]
         assert [row["pulls"] for row in found] == [row["pulls"] for row in statistics]
     assert invoke("export", "--db", server.db, str(home / "log.txt")).exit_code == 2
+
+
+# --- Settings of the service: flags, environment, file, in this order.
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """Calls ``superarm serve`` with flags, environment and file; what the service would have been started with."""
+
+    def start(*words, environment=None, file=None):
+        calls = []
+        monkeypatch.setattr(server, "serve", lambda *given: calls.append(given))
+        if file is not None:
+            (tmp_path / "superarm.toml").write_text(file)
+            words = ("--config", str(tmp_path / "superarm.toml"), *words)
+        done = CliRunner(env=environment).invoke(main, ["serve", *words])
+        return done, (calls[0] if calls else None)
+
+    return start
+
+
+FILE = """
+db = "file.db"
+port = 1001
+rate = 5.0
+max-body = 4096
+access-log = true
+import = ["one", "two"]
+"""
+
+
+def test_flags_go_before_the_environment_and_the_environment_before_the_file(started):
+    environment = {"SUPERARM_DB": "environment.db", "SUPERARM_SERVE_PORT": "2002", "SUPERARM_SERVE_RATE": "6"}
+    done, (db, listening, limits, imports, key) = started("--port", "3003", environment=environment, file=FILE)
+    assert done.exit_code == 0, done.output
+    assert (db, listening["port"], listening["host"]) == ("environment.db", 3003, "127.0.0.1")
+    assert (limits.rate, limits.max_body, listening["access_log"]) == (6.0, 4096, True)
+    assert (imports, key) == (("one", "two"), None)
+
+
+def test_the_file_may_be_named_by_the_environment(started, tmp_path):
+    (tmp_path / "named.toml").write_text("port = 1234")
+    _, call = started(environment={"SUPERARM_CONFIG": str(tmp_path / "named.toml")})
+    assert call[1]["port"] == 1234
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("prot = 1", "there is no setting 'prot'; there are"),
+        ("port = 'many'", "'many' is not a valid integer"),
+        ("port = [1]", "port is a table or a list"),
+        ("port = ", "is not TOML"),
+        ("config = 'other.toml'", "there is no setting 'config'"),
+        ("root-path = 'bandits'", "give a path such as /bandits"),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence(started, file, words):
+    done, call = started(file=file)
+    assert done.exit_code == 2
+    assert call is None
+    assert words in " ".join(done.stderr.split())
+
+
+@pytest.mark.needs("openssl")
+def test_https_with_a_certificate(tmp_path):
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    words = ["-newkey", "rsa:2048", "-passout", "pass:s3cret", "-days", "1", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(["openssl", "req", "-x509", *words, *names], check=True, capture_output=True)
+    options = ("--ssl-certfile", certificate, "--ssl-keyfile", key, "--ssl-keyfile-password", "s3cret")
+    trusting = ssl.create_default_context(cafile=certificate)
+    with Server(str(tmp_path / "log.db"), *options, wait=False) as running:
+        running.url = running.url.replace("http:", "https:")
+        running.ready(verify=trusting)
+        with httpx.Client(base_url=running.url, verify=trusting) as http:
+            assert http.get("/v1/problems").json() == {"problems": []}
+            cookie = http.post("/login", data={"key": "any"}).headers["set-cookie"]
+    assert "Secure" in cookie
+
+
+def test_a_key_without_a_certificate_is_refused(tmp_path):
+    (tmp_path / "key.pem").write_text("")
+    done = invoke("serve", "--db", str(tmp_path / "x.db"), "--ssl-keyfile", str(tmp_path / "key.pem"))
+    assert done.exit_code == 2
+    assert "a key without a certificate" in done.stderr
+
+
+# --- Past outcomes imported into a running service: the start that an agent has from the same log.
+
+
+MEANS = np.array([[0.1, 0.2], [0.6, 0.1], [0.2, 0.5], [0.3, 0.3]])
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A log of 300 rounds of somebody else's service, as lines of JSON."""
+    rng, file = np.random.default_rng(0), tmp_path_factory.mktemp("import") / "past.jsonl"
+    with file.open("w") as out:
+        for t in range(300):
+            for place, arm in enumerate(rng.permutation(4)[:2]):
+                for item in range(2):
+                    row = {"slate_id": f"v{t}", "t": t, "position": place + 1, "arm": f"ad-{arm}", "item": "xy"[item]}
+                    out.write(json.dumps({**row, "reward": float(rng.random() < MEANS[arm, item])}) + "\n")
+    return file
+
+
+def test_a_running_service_learns_from_a_log_what_an_agent_does(source, sqlite_file):
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
+    log = sa.offline.Log.read(source, reward=sa.Coverage())
+    with Server(sqlite_file) as server:
+        service = sa.connect(server.url)
+        remote = service.create("ads", list(log.arms), ["x", "y"], 2, settings={"policy": {"name": "kl_ucb"}})
+        first = remote.ask(id="before")  # decisions go on while the log is imported
+        done = invoke("import", str(source), "--problem", "ads", "--url", server.url)
+        assert (done.exit_code, done.stdout) == (0, "600 pulls given to ads\n"), done.output
+        assert invoke("import", str(source), "--problem", "ads", "--url", server.url).exit_code == 0  # counts once
+        remote.tell(first, [[0, 0], [0, 0]])
+        agent = sa.Agent(problem, sa.kl_ucb(), tally=log.tally, arms=log.arms, items=log.items)
+        own = agent.ask(eligible=first.arms)
+        assert sorted(own.arms) == sorted(first.arms)
+        agent.tell(own, [[0, 0], [0, 0]])
+        assert [row["pulls"] for row in remote.statistics()] == agent.learner.tally.pulls[0].tolist()
+        assert [row["mean"] for row in remote.statistics()] == agent.estimates()[0].tolist()
+        assert remote.ask().arms == agent.ask().arms
+        assert invoke("verify", "--db", server.db).exit_code == 0
+        service.close()
+
+
+def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
+    lines = ["decision,arm,item,click,state,problem"]
+    lines += ["d1,a,x,1,complete,p", "d1,a,y,,complete,p", "d2,b,x,0.5,complete,p", "d2,b,y,0,complete,p"]
+    lines += ["d3,a,x,1,deferred,p", "d4,a,,1,complete,p", "d5,c,x,1,complete,q"]
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join(lines))
+    assert list(read_pulls(file, "p")) == [("a", {"x": 1.0}), ("b", {"x": 0.5, "y": 0.0}), ("a", {"": 1.0})]
+    with pytest.raises(InvalidArgument, match="name: None fits 2 problems of the file; give one of p, q"):
+        list(read_pulls(file))
+    with pytest.raises(InvalidArgument, match="fits 0 problems"):
+        list(read_pulls(file, "r"))
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"), [("arm\na\n", "no column click or reward or outcome"), ("arm,click\na,2\n", "outcomes up to 2")]
+)
+def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
+    file = tmp_path / "log.csv"
+    file.write_text(text)
+    with pytest.raises(InvalidArgument, match=wrong):
+        list(read_pulls(file))
+
+
+def test_a_problem_with_contexts_takes_no_past_outcomes():
+    async def trial():
+        async with serving(application(MemoryStore())) as http:
+            spec = {"arms": ["a", "b"], "context": {"features": {"categorical": {"country": ["NO", "SE"]}}}}
+            made = await http.put("/v1/problems/p", json={**spec, "settings": {}})
+            assert made.status_code == 201, made.text
+            return await http.post("/v1/problems/p/outcomes", json={"id": "i", "arms": ["a"], "outcomes": [[1]]})
+
+    refused = asyncio.run(trial())
+    assert (refused.status_code, "context" in refused.text) == (422, True), refused.text
+
+
+def test_the_key_is_taken_from_the_environment(source, sqlite_file, monkeypatch):
+    key = invoke("keys", "new").stdout.strip()
+    with Server(sqlite_file, "--admin-key", key) as server:
+        service = sa.connect(server.url, key)
+        service.create("ads", [f"ad-{n}" for n in range(4)], ["x", "y"], 2)
+        service.close()
+        words = ("import", str(source), "--problem", "ads", "--url", server.url)
+        assert invoke(*words).exit_code == 2
+        monkeypatch.setenv("SUPERARM_KEY", key)
+        assert invoke(*words).output == "600 pulls given to ads\n"
+    assert "SUPERARM_KEY" in invoke("import", "--help").output

@@ -1,22 +1,23 @@
 """Old decisions leave the log: nothing else changes, and an interruption does no harm."""
 
 import asyncio
+import shutil
 import sqlite3
 
+import httpx
 import psycopg
 import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage import compaction
+from superarm.service.storage import snapshot as compaction
 from superarm.service.storage.base import SavedSnapshot
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.storage.snapshot import compact, encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 
 from .inprocess import serving
-from .running import invoke
+from .running import Server, invoke
 from .test_erasure import ASK, SETTINGS, use
 
 LATER = 10**15
@@ -188,3 +189,32 @@ def test_the_command_compacts_what_is_old_and_no_log_in_use(tmp_path):
     assert "decisions removed" in done
     assert not done.startswith("0 ")
     assert "sound" in invoke("verify", "--db", db).output
+
+
+# --- What an operator does after a disk was lost: restore a backup.
+
+
+SPEC = {"arms": ["a", "b", "c"], "items": ["x"], "k": 2}
+
+
+def test_a_restored_backup_goes_on_from_where_it_was_made(tmp_path):
+    db, copy = tmp_path / "log.db", tmp_path / "copy.db"
+    with Server(str(db)) as server, httpx.Client(base_url=server.url) as http:
+        http.put("/v1/problems/p", json=SPEC)
+        for n in range(10):
+            slate = http.post("/v1/problems/p/decisions", json={"id": f"d{n}"}).json()["arms"]
+            feedback = [{"arm": arm, "value": n % 2} for arm in slate]
+            http.post(f"/v1/problems/p/decisions/d{n}/feedback", json={"feedback": feedback})
+        at_backup = http.get("/v1/problems/p/arms").json()
+        assert invoke("backup", "--db", str(db), str(copy)).exit_code == 0
+        lost = http.post("/v1/problems/p/decisions", json={"id": "after"}).status_code
+        server.kill()
+    assert lost == 201
+    for name in ("log.db", "log.db-wal", "log.db-shm", "log.db.mark"):  # the disk is gone
+        (tmp_path / name).unlink(missing_ok=True)
+    shutil.move(copy, db)
+    assert "sound" in invoke("verify", "--db", str(db)).stdout
+    with Server(str(db)) as server, httpx.Client(base_url=server.url) as http:
+        assert http.get("/v1/problems/p/arms").json() == at_backup
+        assert http.get("/v1/problems/p/decisions/after").status_code == 404
+        assert http.post("/v1/problems/p/decisions", json={"id": "after"}).status_code == 201

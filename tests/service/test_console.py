@@ -11,7 +11,7 @@ from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.history import MAX_STRETCHES, History
 from superarm.service.domain.lift import RunningMoments, difference, mean_interval
-from superarm.service.http.auth import make_key
+from superarm.service.http.service import make_key
 from superarm.service.server import open_store
 from tests.system_packages import chromium
 

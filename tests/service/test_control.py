@@ -1,22 +1,25 @@
 """The control share, its comparison with the policy, and the guardrail."""
 
 import asyncio
+import hashlib
 import re
 
 import numpy as np
 import pytest
+from msgspec import msgpack, structs
 
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.domain.events import Asked, Guarded
-from superarm.service.domain.ledger import fold
+from superarm.service.domain.history import History
 from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
 from superarm.service.domain.slate import is_control
-from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
+from superarm.service.storage.base import SavedSnapshot
+from superarm.service.storage.snapshot import decode_snapshot, restore_ledger, take_snapshot
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .replaying import replay
+from .replaying import fold, replay
 from .running import DECISIONS, Server, invoke
 from .test_slates import make
 
@@ -117,6 +120,53 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
     assert measure_lift(learner.history.lift).difference.value == pytest.approx(lift["difference"]["value"])
     (saved,) = [decode_snapshot(take_snapshot(ledger, {"": 1}))]
     assert saved.histories[0].lift == learner.history.lift
+
+
+def test_lift_curve_and_tiles_by_segment_of_the_context():
+    """They are means over the decisions of the segment, also after an erasure, a replay and an earlier snapshot."""
+    rng, told = np.random.default_rng(2), dict[str, tuple[str, str, float]]()
+    spec = {"arms": ["a", "b", "c"], "seed": 1, "context": {"features": {"categorical": {"who": ["x", "y"]}}}}
+    spec["settings"] = {"control": 0.3, "control_slate": "uniform", "window_s": None}
+
+    async def scenario(http):
+        (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+        for n in range(300):
+            who = "xxy"[n % 3]
+            made = (await http.post(DECISIONS, json={"id": f"d{n}", "context": {"who": who}})).json()
+            value = float(rng.random() < (0.9 if made["arms"] == [{"x": "a", "y": "b"}[who]] else 0.1))
+            reply = await http.post(f"{DECISIONS}/{made['id']}/feedback", json={"outcome": [[value]]})
+            reply.raise_for_status()
+            told[made["id"]] = who, made["group"], value
+        (await http.get("/")).raise_for_status()  # rewards are computed when they are needed, also before an erasure
+        for id in list(told)[::10]:
+            (await http.delete(f"{DECISIONS}/{id}")).raise_for_status()
+            del told[id]
+        lifts = {who: (await http.get(f"/v1/problems/p/lift?item=who={who}")).json() for who in "xy"}
+        refused = await http.get("/v1/problems/p/lift?item=who=z")
+        pages = [(await http.get(f"/?item=who={who}")).text for who in "xy"]
+        table = (await http.get("/export/rewards.csv")).text
+        return lifts, refused, pages, table
+
+    (lifts, refused, pages, table), store = run(scenario)
+    assert refused.status_code == 422
+    for who, page in zip("xy", pages, strict=True):
+        lift = lifts[who]
+        assert (lift["item"], lift["verdict"]) == (f"who={who}", {"x": "better", "y": "open"}[who])
+        for group in ("policy", "control"):
+            values = [value for segment, name, value in told.values() if (segment, name) == (who, group)]
+            assert lift[group]["decisions"] == len(values)
+            assert lift[group]["mean"]["value"] == pytest.approx(np.mean(values))
+        assert f"Reward per decision from who={who}" in page
+        assert f'<option value="who={who}" selected>' in page
+        assert f"{lift['earned']['realised']:.3g}" in page
+        assert f"superarm,who={who}," in table
+    live = fold(read.entry for read in store.tail({}))
+    live.problems["default", "p"].flush()
+    saved = decode_snapshot(take_snapshot(live, {"": 1}))
+    before = msgpack.encode(structs.replace(saved, format=2, histories=[History(decisions=0)], position={"": 700}))
+    store.save(SavedSnapshot(hashlib.sha256(before).hexdigest(), before))
+    again = restore_ledger(store)[0].problems["default", "p"]
+    assert again.history.lift.policy.each == live.problems["default", "p"].history.lift.policy.each
 
 
 def test_a_fixed_slate_and_a_uniform_one_as_control():

@@ -7,14 +7,13 @@ import random
 import pytest
 
 from superarm.service.application import application
-from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.storage.snapshot import compact, encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.tables import rows
 
 from .inprocess import serving
+from .replaying import fold
 from .running import DECISIONS, NDJSON
 
 SETTINGS = {

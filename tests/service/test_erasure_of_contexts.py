@@ -11,8 +11,7 @@ from superarm.context import frames
 from superarm.service.application import application
 from superarm.service.domain.events import Refitted
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import restore_ledger, verify
+from superarm.service.storage.snapshot import compact, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

@@ -14,18 +14,16 @@ from superarm.items.counts import to_rows
 from superarm.items.latent import learn_rows, prior_tally
 from superarm.service.application import application
 from superarm.service.domain.events import Created
-from superarm.service.domain.ledger import fold
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import learning
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
+from superarm.service.runtime import admin as learning
+from superarm.service.storage.snapshot import compact, encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .replaying import replay
+from .replaying import fold, replay
 
 P = "/v1/problems/p"
 ARMS = [f"film {n}" for n in range(12)]

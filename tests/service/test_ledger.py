@@ -7,13 +7,15 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain import decision as rules
 from superarm.service.domain.decision import DEFAULTED, PENDING
 from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
-from superarm.service.domain.ledger import Ledger, LogEntry, fold
+from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError
 from superarm.service.storage.snapshot import encode_counters
+
+from .replaying import fold
 
 N_ARMS, N_ITEMS = 4, 2
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0, UNSEEN])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from superarm.service.storage import sqlite_files as mark
+from superarm.service.storage import sqlite as mark
 from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 

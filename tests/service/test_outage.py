@@ -12,8 +12,7 @@ import pytest
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.ledger import Ledger
-from superarm.service.http.auth import make_key
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http.service import ServiceLimits, make_key
 from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import writer as writers
 from superarm.service.server import prepare
@@ -252,7 +251,7 @@ def test_feedback_to_a_decision_that_has_to_be_read_needs_the_database(monkeypat
 
 def test_keys_that_were_read_stay_valid_while_they_cannot_be_read(monkeypatch):
     """Audit, D4: keys were read on the event loop for each request, which got 500 while PostgreSQL was away."""
-    monkeypatch.setattr("superarm.service.http.auth.REREAD_SECONDS", 0.005)
+    monkeypatch.setattr("superarm.service.http.service.REREAD_SECONDS", 0.005)
     store = Failing()
     key, row = make_key("shop", ("read",))
     store.keys = [row]

@@ -1,6 +1,7 @@
 """Decisions about some items: what completes them, what they are worth, and what the owner is warned of."""
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,10 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.console.verdicts import judge_learning
+from superarm.service.domain.decision import advance_record, counted_rows, expiry, open_record, pending_arms
+from superarm.service.domain.events import Asked, decode
 from superarm.service.domain.lift import RunningMoments, check_guard, join_moments, mean_interval
+from superarm.service.domain.spec import Settings
 from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
@@ -106,7 +110,7 @@ def test_problems_whose_arms_have_items_of_their_own_take_no_items(key):
 async def visit(http, rng: np.random.Generator, n: int, named: bool) -> list[list[int]]:
     """Visitors of one segment each, who tell of that item only; the slates that they saw."""
     segments = rng.choice(3, n, p=SHARES)
-    asks = [{"items": [ITEMS[i]]} if named else {} for i in segments]
+    asks = [{"id": str(rng.integers(2**60))} | ({"items": [ITEMS[i]]} if named else {}) for i in segments]
     reply = await http.post("/v1/problems/p/decisions/bulk", json={"decisions": asks})
     decisions = reply.json()["decisions"]
     lines = []
@@ -409,3 +413,62 @@ def test_an_outcome_that_was_not_seen_leaves_the_reward_unknown_except_after_a_s
             assert history.unvalued == 0
 
     asyncio.run(run())
+
+
+# --- With ``provisional``, what is handed out counts as ``at_window_end`` at once, and feedback replaces it exactly.
+
+
+def test_what_is_new_counts_from_the_start_and_changes_nothing_at_the_end_of_the_window():
+    settings = Settings(at_window_end=0.5)
+    old = {"type": "asked", "at": 1, "problem": "p", "id": "d", "body": "", "t": 1}
+    record = open_record(decode(json.dumps(old | {"action": [2, 0], "n_items": 2, "version": 1})))
+    assert (counted_rows(record), pending_arms(record)) == ({}, (2, 0))  # of a log of an earlier version
+    assert settings.silence is None
+    assert expiry(record, settings, 5).fill == 0.5
+    record = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1, items=(1,), silence=0.0))
+    zeros = {2: (-1.0, 0.0), 0: (-1.0, 0.0)}
+    assert (counted_rows(record), pending_arms(record)) == (zeros, ())
+    assert counted_rows(advance_record(record, expiry(record, settings, 5))) == zeros
+    deferred = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1, deferred=True, silence=0.0))
+    assert (counted_rows(deferred), pending_arms(deferred)) == ({}, (2, 0))
+
+
+async def serve_shop(http, policy, complete):
+    """The slates of a shop to which the worst product is added; clicks alone are told, or everything."""
+    rates, rng, slates = {"a": 0.5, "b": 0.4, "c": 0.3, "new": 0.02}, np.random.default_rng(1), []
+    settings = {"policy": {"name": policy}, "at_window_end": 0.0}
+    body = {"arms": list("abc"), "k": 2, "seed": 7, "reward": {"name": "linear"}, "settings": settings}
+    assert (await http.put("/v1/problems/p", json=body)).json()["settings"]["provisional"] is True
+    for n in range(240):
+        if n == 40:
+            await http.post("/v1/problems/p/arms", json={"add": ["new"]})
+        slates.append((await ask(http, id=f"d{n}"))["arms"])
+        values = [(arm, float(rng.random() < rates[arm])) for arm in slates[-1]]
+        units = [{"arm": arm, "value": value} for arm, value in values if value or complete]
+        if units:
+            await tell(http, f"d{n}", feedback=units)
+    return slates
+
+
+@pytest.mark.parametrize("policy", ["kl_moss", "pooled_thompson"])
+def test_the_worst_product_goes_as_fast_as_with_complete_feedback(policy):
+    async def run(complete):
+        async with serving(application(MemoryStore())) as http:
+            return await serve_shop(http, policy, complete)
+
+    slates = asyncio.run(run(False))
+    assert slates == asyncio.run(run(True))
+    assert 0 < sum("new" in slate for slate in slates) < 40
+
+
+def test_erasing_a_decision_takes_its_zeros_back():
+    async def trial(http, coordinator) -> None:
+        arms = (await http.get("/v1/problems/p/arms")).json()
+        for n in range(4):
+            made = await ask(http, id=f"d{n}", unit="visitor")
+            await tell(http, f"d{n}", feedback=[{"arm": made["arms"][0], "item": "sport", "value": 1.0}])
+        assert (await http.get("/v1/problems/p/arms")).json() != arms
+        assert (await http.post("/v1/problems/p/erasures", json={"unit": "visitor"})).status_code == 200
+        assert (await http.get("/v1/problems/p/arms")).json() == arms
+
+    during(trial, at_window_end=0.0)

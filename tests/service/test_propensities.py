@@ -9,22 +9,24 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
+from superarm.service.domain.events import Restriction
 from superarm.service.domain.slate import Drawn, SlateRequest, choose_slate, draw_slate, exact_chances
 from superarm.service.storage.base import recall_decision
 
 from .inprocess import serving
 from .memory_store import MemoryStore
 from .replaying import replay
+from .running import Server, invoke
 from .test_slates import make
 
-ANY_SLATE = SlateRequest(None, [], [], None)
+ANY_SLATE = SlateRequest(Restriction(), [])
 
 
 @pytest.mark.parametrize("pinned", [(), (2,)])
 def test_closed_forms_are_a_distribution_over_all_slates(pinned):
     """Summed over all ordered slates, the products of propensities are 1, and those with an arm its inclusion."""
     learner = make(k=3, policy="uniform")
-    request = SlateRequest(None, [4], list(pinned), None)
+    request = SlateRequest(Restriction(excluded=(4,)), list(pinned))
     drawn = draw_slate(learner, "d", request)
     free = [int(j) for j in np.flatnonzero(drawn.free)]
     total, holding = 0.0, dict.fromkeys(free, 0.0)
@@ -78,7 +80,7 @@ def test_one_more_draw_gives_the_weight_of_geometric_resampling(chance):
 
 def test_all_arms_pinned_are_shown_without_chance():
     learner = make(k=2, policy="uniform", explore=0.5)
-    assert choose_slate(learner, "d", SlateRequest(None, [], [1, 3], None)) == ((1, 3), (1.0, 1.0), None, 0)
+    assert choose_slate(learner, "d", SlateRequest(Restriction(), [1, 3])) == ((1, 3), (1.0, 1.0), None, 0)
     assert (
         exact_chances(make(explore=0.5), Drawn((1, 3), (1, 3), (), np.ones(6, bool), sa.Subsets(2))).inclusion is None
     )
@@ -132,3 +134,24 @@ def test_every_decision_can_be_chosen_again_from_what_it_saw(policy, explore):
             assert one.slate.draws == 8
             assert all(1 / 9 <= chance <= 1.0 for chance in one.slate.inclusion)
     assert sum(recall_decision(store, one.key).asked.seen[""] > 0 for one in found) == 24
+
+
+# --- Decisions without chance are exported as such, not as propensity 1.
+
+
+def test_a_deterministic_policy_has_no_propensities_in_the_export(tmp_path):
+    with Server(str(tmp_path / "log.db")) as server:
+        service = sa.connect(server.url)
+        agent = service.create("ads", ["a", "b", "c"], ["x"], 2, settings={"policy": {"name": "bc_ucb"}})
+        for n in range(3):
+            agent.tell(agent.ask(id=f"d{n}"), [[1], [0]])
+        service.close()
+        done = invoke("export", "--db", server.db, str(tmp_path / "log.parquet"))
+    assert done.exit_code == 0, done.stderr
+    log = sa.offline.Log.read(tmp_path / "log.parquet")
+    assert log.deterministic.all()
+    from pyarrow import parquet
+
+    table = parquet.read_table(tmp_path / "log.parquet").to_pydict()
+    assert set(table["propensity_score"]) == {None}
+    assert set(table["deterministic"]) == {True}

@@ -6,9 +6,9 @@ import time
 import httpx
 import pytest
 
-from superarm.service.http.auth import SCOPES, make_key
 from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
+from superarm.service.http.service import SCOPES, make_key
 from superarm.service.server import open_store
 
 from .running import Server, command, free_port, invoke

@@ -11,9 +11,8 @@ from superarm.service.domain.events import Asked, encode
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
-from superarm.service.storage.compaction import choose_old, remove
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.snapshot import restore_ledger, verify
+from superarm.service.storage.snapshot import choose_old, remove, restore_ledger, verify
 
 from .database import fresh
 from .inprocess import serving

@@ -1,6 +1,8 @@
 """Snapshots taken while the service runs: each holds exactly what the log says up to its position."""
 
 import asyncio
+import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +19,12 @@ from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import tell
 from superarm.service.schemas import AskBody, TellBody, UnitBody
-from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
+from superarm.service.storage.base import LogLine, ReadEntry, SavedSnapshot, Store, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import (
+    Snapshot,
     encode_counters,
+    pack_snapshot,
     repair,
     restore_ledger,
     take_snapshot,
@@ -92,6 +96,36 @@ def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_eve
     store.close()
 
 
+def test_decisions_are_made_while_a_snapshot_is_packed(tmp_path, monkeypatch):
+    """Others wait only while the state is copied, and what they change then is not in the snapshot."""
+    store, packing, go_on = Sqlite(tmp_path / "log.db", lock=False), threading.Event(), threading.Event()
+
+    def pack(state: Snapshot) -> SavedSnapshot:
+        packing.set()
+        assert go_on.wait(60)
+        return pack_snapshot(state)
+
+    monkeypatch.setattr("superarm.service.runtime.coordinator.pack_snapshot", pack)
+
+    async def live() -> int:
+        coordinator = await opened(store, 10_000)
+        await create(coordinator, "t", "p", SPEC, "", 10)
+        await decide(coordinator, 1, 30)
+        saving, before = asyncio.create_task(coordinator.save_snapshot()), coordinator.position[""]
+        assert await asyncio.to_thread(packing.wait, 60)
+        await asyncio.wait_for(decide(coordinator, 31, 40), 60)
+        go_on.set()
+        await saving
+        await coordinator.writer.stop()
+        return coordinator.position[""] - before
+
+    assert 0 < asyncio.run(live()) == restore_ledger(store)[2]
+    assert verify(store).faults == []
+    (saved,) = store.snapshots()
+    assert len(saved.body) < 0.5 * len(zlib.decompress(saved.body)), "commits wait while it is written"
+    store.close()
+
+
 def line(stream: str, step: int, event: object) -> LogLine:
     return LogLine("t", "decision", stream, step, encode(event), "p")
 
@@ -122,6 +156,7 @@ def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
         coordinator = await opened(store, 1)
         await create(coordinator, "t", "p", SPEC, "", 10)
         await decide(coordinator, 1, 2)
+        await asyncio.gather(*coordinator._tasks)  # no snapshot is on its way
         store.failing = True
         for _ in range(2):  # the second time the log cannot be read, so it is not known yet what reached it
             with pytest.raises(RequestError, match="cannot be"):

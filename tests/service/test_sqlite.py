@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import sqlite3
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from superarm.service.domain.events import Asked, Expired, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot, verify
-from superarm.service.storage.sqlite import DamagedLog, Sqlite
-from superarm.service.storage.sqlite_files import MIGRATIONS, migrate
+from superarm.service.storage.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
+from superarm.testing import ContractViolation, check_store
 
+from .memory_store import MemoryStore
 from .running import command, free_port, invoke
 from .test_ledger import created
 
@@ -181,18 +183,18 @@ def test_migrations_run_once_each():
 def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch):
     filled(tmp_path / "log.db", 10).close()
     added = "ALTER TABLE events ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)
     assert store._reader.execute("SELECT count(*), min(note) FROM events").fetchone() == (11, "none")
     assert verify(store).faults == []
     store.close()
     monkeypatch.setattr(
-        "superarm.service.storage.sqlite_files.MIGRATIONS",
+        "superarm.service.storage.sqlite.MIGRATIONS",
         [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"],
     )
     with pytest.raises(sqlite3.Error):
         Sqlite(tmp_path / "log.db", lock=False)
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
     assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
     store.close()
@@ -201,7 +203,7 @@ def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch
 def test_a_snapshot_of_an_earlier_version_is_read(tmp_path):
     store = filled(tmp_path / "log.db", 10)
     ledger, position, _ = restore_ledger(store)
-    plain = msgpack.decode(take_snapshot(ledger, position).body)
+    plain = msgpack.decode(zlib.decompress(take_snapshot(ledger, position).body))
     del plain["histories"]  # the first version had none
     body = msgpack.encode(plain)
     store.save(SavedSnapshot(hashlib.sha256(body).hexdigest(), body))
@@ -280,7 +282,7 @@ def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeyp
     def refuse(path: Path) -> sqlite3.Connection:  # root, who runs the tests in containers, may write any file
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
-    monkeypatch.setattr("superarm.service.storage.sqlite_files.connect", refuse)
+    monkeypatch.setattr("superarm.service.storage.sqlite.connect", refuse)
     done = invoke("verify", "--db", str(path))
     assert (done.exit_code, done.stdout) == (2, "")
     assert "readonly" in done.stderr
@@ -333,3 +335,52 @@ def test_a_store_can_be_closed_while_threads_read_from_it(tmp_path, read):
             thread.join()
         assert len(ends) == 3
         assert all("closed" in text for text in ends), ends
+
+
+# --- Every store keeps the contract of stores, and the check of it notices stores that do not.
+
+
+def test_the_stores_of_the_service_keep_the_contract(reopen):
+    check_store(reopen)
+
+
+def test_the_least_that_a_store_has_to_be_is_enough():
+    store = MemoryStore()
+    check_store(lambda: store)
+
+
+class Forgetful(MemoryStore):
+    """A store that loses what its process did not read again."""
+
+    def stream(self, tenant, kind, stream):
+        return super().stream(tenant, kind, stream)[:1]
+
+
+class Repeating(MemoryStore):
+    """A store that writes an event twice."""
+
+    def commit(self, lines):
+        self._taken.clear()
+        return super().commit(lines)
+
+
+class Unordered(MemoryStore):
+    """A store that gives its oldest snapshot first."""
+
+    def snapshots(self):
+        yield from self.saved
+
+    def save(self, saved):
+        self.saved += [saved._replace(digest=""), saved]
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Repeating, Unordered])
+def test_a_store_that_does_not_is_noticed(kind):
+    store = kind()
+    with pytest.raises(ContractViolation):
+        check_store(lambda: store)
+
+
+def test_what_a_store_need_not_do_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(Exception, match="a log in MemoryStore cannot be copied by superarm"):
+        MemoryStore().backup(tmp_path / "copy")

@@ -1,5 +1,8 @@
 """How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
 
+import asyncio
+import gc
+import signal
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +12,10 @@ import httpx
 import pytest
 
 import superarm as sa
+from superarm.service.application import application
+from superarm.service.storage.sqlite import Sqlite
 
+from .inprocess import serving
 from .running import Server, command, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}
@@ -116,3 +122,23 @@ def test_a_client_outlasts_a_creation_that_takes_longer_than_its_timeout():
         service.close()
         server.shutdown()
         server.server_close()
+
+
+# --- The service as one application of a process that has others.
+
+
+def process() -> tuple:
+    """What belongs to the process, and not to one of its applications."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+    return gc.get_threshold(), gc.get_freeze_count(), gc.isenabled(), handlers
+
+
+def test_an_application_changes_nothing_of_the_process(tmp_path):
+    async def live() -> None:
+        before = process()
+        app = application(Sqlite(tmp_path / "log.db"))
+        async with serving(app) as http:
+            assert (await http.get("/health")).status_code == 200
+            assert process() == before
+
+    asyncio.run(live())

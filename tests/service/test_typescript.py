@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from superarm.service.http.auth import make_key
+from superarm.service.http.service import make_key
 from superarm.service.server import open_store
 
 from .running import Server

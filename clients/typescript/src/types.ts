@@ -43,7 +43,7 @@ export interface ArmsBody {
   /** Arms that no new slate may have. */
   retire?: string[];
   /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
-  actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | IntersectionSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | null;
   /** The items of each new arm, where arms can touch some items only. */
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
@@ -454,7 +454,7 @@ export interface LiftReply {
   left_out: number;
   /** Whether the guardrail shows the control slate. */
   fallback: boolean;
-  /** The item whose part of the reward is compared; null for the whole reward. */
+  /** The item or the segment that is compared; null for the whole reward of all decisions. */
   item?: string | null;
   /** What the policy earns, beside what was estimated; null before the first decision has finished. */
   earned?: EarnedReply | null;
@@ -627,7 +627,7 @@ export interface ProblemSpec {
   /** A seed for everything random; a random one by default. */
   seed?: number | null;
   /** Which slates may be shown, in place of `k` and `batches`. */
-  actions?: SubsetsSpec | ExplicitSpec | PartitionSpec | LaminarSpec | SlotsSpec | KnapsackSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | IntersectionSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | null;
   /** For every arm the items that it can touch; without it, every arm may touch every item. */
   support?: Record<string, string[]> | null;
   /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */

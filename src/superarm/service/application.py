@@ -20,8 +20,9 @@ from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
+from superarm.service.runtime.admin import learn_regularly
+from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import expire
-from superarm.service.runtime.learning import learn_regularly
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")
@@ -167,14 +168,10 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     try:
         await starting
         async with asyncio.TaskGroup() as tasks:
-            for work in (
-                expire(coordinator),
-                learn_regularly(coordinator),
-                coordinator.watch(),
-                coordinator.ownership.run(),
-                service.keyring.follow(),
-            ):
-                tasks.create_task(work)
+            for work in (expire, learn_regularly, Coordinator.watch):
+                tasks.create_task(work(coordinator))
+            tasks.create_task(coordinator.ownership.run())
+            tasks.create_task(service.keyring.follow())
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))

@@ -39,8 +39,8 @@ class ServiceError(SuperarmError):
         self.status, self.code = status, code
 
 
-class Transport:
-    """Calls to one service, from any number of threads: each takes a connection that is idle, or makes a new one.
+class Connection:
+    """A service, as one key sees it, for any number of threads: a call takes a connection that is idle, or a new one.
 
     Every call is idempotent, so one without an answer is made again, for ``retry_for`` seconds.
     """
@@ -86,14 +86,34 @@ class Transport:
             return answer
 
     def _connect(self) -> http.client.HTTPConnection:
-        secure = self._parts.scheme == "https"
-        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        kind = http.client.HTTPSConnection if (self._parts.scheme == "https") else http.client.HTTPConnection
         return kind(str(self._parts.hostname), self._parts.port, timeout=self._timeout)
 
     def close(self) -> None:
         """Close the connections that are idle."""
         while self._idle:
             self._idle.pop().close()
+
+    def __repr__(self) -> str:
+        return f"connect({self.address!r})"
+
+    def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
+        """Create a problem; nothing changes if the same one exists. With ``items="learn"`` it learns its items.
+
+        ``more`` are the other fields of ``PUT /v1/problems/{name}``.
+        """
+        named = items if isinstance(items, str) else list(items)
+        body = {"arms": list(arms), "items": named, "k": k, **{key: to_plain(one) for key, one in more.items()}}
+        self.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
+        return self.problem(name)
+
+    def problem(self, name: str) -> "RemoteAgent":
+        """A problem, to ask and tell."""
+        return RemoteAgent(self, name)
+
+    def problems(self) -> list[str]:
+        """The names of all problems."""
+        return list(self.call("GET", "/v1/problems")["problems"])
 
 
 def _error(status: int, answer: bytes) -> ServiceError:
@@ -172,13 +192,13 @@ def check_row(row: Any, marks: Any) -> list[float | None]:
 class RemoteAgent:
     """A problem of the service; the counterpart of ``Agent``."""
 
-    def __init__(self, transport: Transport, name: str) -> None:
-        self._transport, self._call, self.name = transport, transport.call, name
+    def __init__(self, service: Connection, name: str) -> None:
+        self._service, self._call, self.name = service, service.call, name
         self._path = f"/v1/problems/{quote(name, safe='')}"
 
     def __repr__(self) -> str:
         """The service and the name, without a call: an object is shown also where the service does not answer."""
-        return f"connect({self._transport.address!r}).problem({self.name!r})"
+        return f"{self._service!r}.problem({self.name!r})"
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -238,7 +258,7 @@ class RemoteAgent:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
         reply = self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}/explanation?most={most}")
-        return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
+        return Explanation(self.decision(id), tuple(map(read_explained_arm, reply["arms"])))
 
     def tell(
         self,
@@ -285,12 +305,10 @@ class RemoteAgent:
             applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
         return applied
 
-    def untell(
-        self, decision: Decision | str, outcome: Any = None, seen: Any = None, arms: Sequence[str] | None = None
-    ) -> None:
+    def untell(self, decision: Decision | str, *told: Any, **more: Any) -> None:
         """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again.
 
-        The service knows what was told; ``outcome`` and the rest need not be given, and are not compared with it.
+        The service knows what was told: what an ``Agent`` needs besides may be left out, and is not compared with it.
         """
         id = _id(decision)
         slate = self.decision(id).arms
@@ -355,9 +373,12 @@ class RemoteAgent:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""
         return self.change_settings(policy={"name": policy, "parameters": parameters})
 
-    def lift(self, delta: float = 0.05) -> dict[str, Any]:
-        """The reward with the policy against that of the control share, with intervals that hold at all times."""
-        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
+    def lift(self, delta: float = 0.05, item: str = "") -> dict[str, Any]:
+        """The reward with the policy against that of the control share, with intervals that hold at all times.
+
+        ``item`` is an item or a segment of the context, to compare in it alone.
+        """
+        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}&item={quote(item, safe='')}"))
 
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""
@@ -385,7 +406,7 @@ def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0) -> "Connection":
+def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0) -> Connection:
     """Connect to a service by its address.
 
     Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated for
@@ -395,36 +416,4 @@ def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retry_fo
     >>> service = connect("http://127.0.0.1:8000")
     >>> agent = service.problem("ads")                          # then agent.ask() and agent.tell(decision, outcome)
     """
-    return Connection(Transport(url, key, timeout, retry_for))
-
-
-class Connection:
-    """A service, as one key sees it."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def __repr__(self) -> str:
-        return f"connect({self._transport.address!r})"
-
-    def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
-        """Create a problem; nothing changes if the same one exists. With ``items="learn"`` it learns its items.
-
-        ``more`` are the other fields of ``PUT /v1/problems/{name}``.
-        """
-        named = items if isinstance(items, str) else list(items)
-        body = {"arms": list(arms), "items": named, "k": k, **{key: to_plain(one) for key, one in more.items()}}
-        self._transport.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
-        return self.problem(name)
-
-    def problem(self, name: str) -> "RemoteAgent":
-        """A problem, to ask and tell."""
-        return RemoteAgent(self._transport, name)
-
-    def problems(self) -> list[str]:
-        """The names of all problems."""
-        return list(self._transport.call("GET", "/v1/problems")["problems"])
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._transport.close()
+    return Connection(url, key, timeout, retry_for)

@@ -72,23 +72,13 @@ class Visitors:
 
     def __init__(self, url: str, seed: int) -> None:
         self._click, self._rng = make_readership(seed), np.random.default_rng((seed, 1))
-        self._service = connect(url)
         self._due: list[tuple[float, int, Any, Any]] = []
         self._shown = 0
         self._name = f"{time.time_ns():x}"  # ids of another run would be decisions of that run
-
-    def create(self) -> bool:
-        """Create the problem; False if the service is not ready yet."""
         settings = {"policy": {"name": "directional_kl_moss"}, "mode": "logging_only", "window_s": WINDOW_SECONDS}
         settings |= {"explore": 0.05, "control": 0.2, "control_slate": "baseline", "words": WORDS | {"unit": "readers"}}
         sizes = {"weights": list(READERS.values()), "settings": settings}
-        try:
-            self._agent = self._service.create(PROBLEM, list(self._click), list(READERS), SLATE, **sizes)
-        except ServiceError as error:
-            if error.status in (0, 503):
-                return False
-            raise
-        return True
+        self._agent = connect(url).create(PROBLEM, list(self._click), list(READERS), SLATE, **sizes)
 
     def show(self, now: float, delay: float) -> None:
         """Ask for one edition at ``now``, and note what will be reported after ``delay`` seconds on average."""
@@ -124,10 +114,8 @@ def visit_in_background(url: str, seed: int) -> Iterator[None]:
 
 
 def _visit_until(url: str, seed: int, stop: threading.Event) -> None:
-    visitors = Visitors(url, seed)
     try:
-        while not stop.is_set() and not visitors.create():
-            stop.wait(0.2)
+        visitors = Visitors(url, seed)  # which waits until the service is ready
         for _ in range(FIRST_EDITIONS):
             if stop.is_set():
                 return

@@ -82,8 +82,7 @@ def build_server(service: "Connection") -> Any:
             raise ToolError(f"item: {wrong}; call tell once for each of {', '.join(map(repr, names))}")
         rows = [[value if item in (None, name) else None for name in names] for value in outcomes.values()]
         seen = [[value is not None] * len(names) for value in outcomes.values()]
-        learnt = agent.tell(decision, rows, seen, arms=list(outcomes), amend=amend, complete=False)
-        return {"learnt": learnt}
+        return {"learnt": agent.tell(decision, rows, seen, arms=list(outcomes), amend=amend, complete=False)}
 
     @tool
     def explain(problem: str, decision: str) -> list[dict[str, Any]]:

@@ -364,7 +364,7 @@ class LiftReply(Struct, frozen=True):
     fallback
         Whether the guardrail shows the control slate.
     item
-        The item whose part of the reward is compared; null for the whole reward.
+        The item or the segment that is compared; null for the whole reward of all decisions.
     earned
         What the policy earns, beside what was estimated; null before the first decision has finished.
     """

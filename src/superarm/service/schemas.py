@@ -270,9 +270,6 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of a URL; unknown ones are refused."""
 
 
-PageSize = Annotated[int, Meta(ge=1, le=1_000)]
-
-
 class PageQuery(Query, frozen=True):
     """A page of a list.
 
@@ -285,7 +282,7 @@ class PageQuery(Query, frozen=True):
     """
 
     offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
-    limit: PageSize = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
 
 
 class AuditQuery(PageQuery, frozen=True):
@@ -312,7 +309,8 @@ class LiftQuery(Query, frozen=True):
     delta
         The chance that an interval may be wrong.
     item
-        The item whose part of the reward is compared; without it, the whole reward.
+        An item, whose part of the reward is compared, or a segment of the context, whose decisions are compared;
+        without it, the whole reward of all decisions.
     """
 
     delta: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.05

@@ -16,8 +16,7 @@ from typing import Any
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import MAX_HEADER_BYTES, application
-from superarm.service.http.auth import read_key
-from superarm.service.http.service import ServiceLimits
+from superarm.service.http.service import ServiceLimits, read_key
 from superarm.service.storage.base import KeyRow, Store
 from superarm.service.storage.sqlite import Sqlite
 
@@ -101,8 +100,7 @@ def serve(
         with contextlib.suppress(SystemExit):  # uvicorn's way to say that the start failed
             server.run([address])
     if not server.started:
-        why = app.service.failure or "its last log line says why"
-        raise SuperarmError(f"the service could not start: {why}")
+        raise SuperarmError(f"the service could not start: {(app.service.failure or 'its last log line says why')}")
 
 
 def _bind(host: str, port: int) -> socket.socket:

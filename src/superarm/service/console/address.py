@@ -50,16 +50,10 @@ def view_of(query: bytes) -> PageView:
     >>> view_of(b"problem=ads&page=x&sort=odd")[:3]
     ('ads', '', 'value')
     """
-    last = parse(query)
-    return PageView(
-        last.get("problem", ""),
-        last.get("item", "")[:256],
-        last["sort"] if last.get("sort") in SORTS else "value",
-        last.get("find", "")[:256],
-        whole_number(last.get("page", "")),
-        whole_number(last.get("items", "")),
-        last.get("decision", "")[:256],
-    )
+    last: Any = {name: value[:256] for name, value in parse(query).items() if name in PageView._fields}
+    numbers: Any = {name: whole_number(last.pop(name, "")) for name in ("page", "items")}
+    sort = last.pop("sort", "value")
+    return PageView(**last, sort=sort if sort in SORTS else "value", **numbers)
 
 
 def date_label(at: float, span: float) -> str:

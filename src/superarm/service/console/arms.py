@@ -3,7 +3,8 @@
 Everything here only reads; it may run in a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ ARMS_PER_PAGE, ITEMS_PER_PAGE = 20, 12
 HEAT_LEVELS = 9
 
 
-def list_arms(state: ProblemState, view: PageView, item: int | None) -> dict[str, Any]:
+def list_arms(state: ProblemState, view: PageView, stratum: int | None) -> dict[str, Any]:
     """Arms whose names contain ``view.find``, sorted, a page of them; retired ones last.
 
-    An arm is worth what a slate of it alone is, at the estimates; for one item, its estimated mean. The ``bar`` of a
-    row places the interval and the estimate on a line of 100.
+    An arm is worth what a slate of it alone is, at the estimates, in one segment or over all; for one item, its
+    estimated mean. The ``bar`` of a row places the interval and the estimate on a line of 100.
     """
-    tally, pending = state.overall()
+    (tally, pending), item = state.overall(stratum), _item(stratum)
     word, names, sorts = view.find.casefold(), state.arms.all, {"observed": tally.pulls[0], "awaiting": pending}
     found = np.array([j for j, name in enumerate(names) if word in name.casefold()], np.int64)
     first = sorts.get(view.sort, np.zeros(len(names)))[found]
@@ -45,6 +46,11 @@ def list_arms(state: ProblemState, view: PageView, item: int | None) -> dict[str
     return {"rows": rows, "numbers": shown, "total": len(order), "page": page, "last": last}
 
 
+def _item(stratum: int | None) -> int | None:
+    """The item of a stratum; None for all items, as in a segment."""
+    return None if stratum is None or stratum < 0 else stratum
+
+
 def _means(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> Floats:
     """What each of some arms is worth, at the estimates."""
     if item is None:
@@ -58,8 +64,7 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
         return Band(*[np.zeros(0)] * 3), np.zeros(0)
     entries = intervals.time_uniform(tally, state.problem.support, arms)
     if item is None:
-        alone = np.ones(len(arms), np.int64)
-        worths = (intervals.gains_each(state.problem, part, alone)[0] for part in entries)
+        worths = (intervals.gains_each(state.problem, part, np.ones(len(arms), np.int64))[0] for part in entries)
         return Band(*worths), tally.pulls[0, arms]
     seen = np.nan_to_num(intervals.known_means(tally, state.problem.support, arms).seen[:, item])
     return Band(*(part[:, item] for part in entries)), seen
@@ -85,15 +90,14 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     rows = []
     for n, j in enumerate(arms.tolist()):
         cells = [float(mean[n, i]) if known[n, i] else None for i in shown]
-        levels = [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]
-        rows.append((state.arms.all[j], levels))
+        rows.append((state.arms.all[j], [(None if x is None else round(HEAT_LEVELS * x / most), x) for x in cells]))
     names = [(segments or state.items.all)[i] if own is state.learner else f"group {items.index(i) + 1}" for i in shown]
     table = {"items": names, "rows": rows, "most": most, "segments": bool(segments)}
     return table | {"page": page, "last": last, "total": len(items)}
 
 
-def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[str, Any]:
-    """The value of a slate at the estimates, with its interval, in total or by one item.
+def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict[str, Any]:
+    """The value of a slate at the estimates, with its interval, in total, by one item or in one segment.
 
     Its rows are what the arms add to those before them, as bars on a line of 100. For groups of visitors that were
     learnt, no interval is known.
@@ -102,12 +106,11 @@ def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[st
     if learnt:
         entries = Band(*[intervals.known_means(state.chooser.tally, problem.support, slate).mean] * 3)
     else:
-        entries = intervals.time_uniform(state.overall()[0], problem.support, slate)
-    item = None if learnt else item
+        entries = intervals.time_uniform(state.overall(stratum)[0], problem.support, slate)
+    item = None if learnt else _item(stratum)
     weights = None if item is None else problem.weights[item : item + 1]
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
-    sizes = np.array([len(slate)], np.int64)
-    found = [intervals.gains_each(problem, part, sizes, weights) for part in parts]
+    found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
     gains, start = found[1][0].tolist(), found[1][1]
     most, rows = max(value, sum(gains), 1e-12), []
@@ -115,3 +118,20 @@ def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[st
         rows.append((state.arms.all[j], gain, 100.0 * min(start, start + gain) / most, 100.0 * abs(gain) / most))
         start += gain
     return {"rows": rows, "value": value, "range": None if learnt else (low, high)}
+
+
+def export_arms(state: ProblemState) -> Iterable[list[Any]]:
+    """Every arm: how often it was observed, how often it awaits feedback, and the mean of each item.
+
+    The rows are made of copies, so that the problem need not be kept from others while they are written.
+    """
+    (tally, pending), items, names = state.overall(), state.items.all, list(state.arms.all)
+    known = intervals.known_means(tally, state.problem.support, np.arange(state.problem.n_arms))
+    means = np.where(known.seen > 0.0, known.mean, np.nan)
+    pulls, awaiting, retired = tally.pulls[0].astype(int), pending.astype(int), state.retired.copy()
+    heads = [state.words.one("arm"), "retired", "observed", "awaiting feedback", *(f"mean of {one}" for one in items)]
+    rows = (
+        [name, retired[j], pulls[j], awaiting[j], *(None if np.isnan(x) else x for x in means[j].tolist())]
+        for j, name in enumerate(names)
+    )
+    return chain([heads], rows)

@@ -1,16 +1,19 @@
 """Curves over time as points of a picture; a template draws them. The horizontal axis is time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from superarm.service.console.address import date_label
+from superarm.service.console.address import date_label, moment
 from superarm.service.domain.history import History, Stretch, join_stretches
-from superarm.service.domain.lift import RunningMoments, mean_interval
+from superarm.service.domain.lift import mean_interval
+from superarm.service.domain.problem import ProblemState
 
-MAX_POINTS, FEWEST_POINTS = 48, 8
+MAX_POINTS, FEWEST_POINTS, DECISIONS_PER_POINT = 48, 8, 10
 KNOWN_SHARE = 0.9
-"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them."""
+"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them.
+
+It has about ``DECISIONS_PER_POINT`` or more at each, on the same condition."""
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 24.0
 SIZES = {"broad": (720.0, 250.0, 5), "narrow": (350.0, 250.0, 2)}
@@ -69,24 +72,22 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
     return charts
 
 
-def reward_points(history: History, needed: frozenset[int], item: int | None = None) -> dict[str, list[Point]]:
-    """Rewards per decision over time, of the policy and of the baseline, in total or by one item."""
-    if item is not None:
-        needed = frozenset()
+def reward_points(history: History, needed: frozenset[int], stratum: int | None = None) -> dict[str, list[Point]]:
+    """Rewards per decision over time, of the policy and of the baseline, in total or of one stratum."""
     chosen = [one for one in history.stretches if one.at]
-    k = max(1, -(-len(chosen) // MAX_POINTS))
+    enough = sum(one.policy.of(stratum).count for one in chosen) // DECISIONS_PER_POINT
+    k = max(1, -(-len(chosen) // min(MAX_POINTS, max(FEWEST_POINTS, enough))))
     while True:
         joined = [join_stretches(chosen[n : n + k]) for n in range(0, len(chosen), k)]
-        points = {of: [_point(one, of, needed, item) for one in joined] for of in ("policy", "baseline")}
+        points = {of: [_point(one, of, needed, stratum) for one in joined] for of in ("policy", "baseline")}
         seen = [point for point, one in zip(points["policy"], joined, strict=True) if one.policy.count]
         if len(joined) <= FEWEST_POINTS or sum(p.value is not None for p in seen) >= KNOWN_SHARE * len(seen):
             return points
         k *= 2
 
 
-def _point(stretch: Stretch, of: str, needed: frozenset[int], item: int | None) -> Point:
-    moments: RunningMoments = getattr(stretch, of)
-    mean = mean_interval(moments if item is None else moments.of_item(item), needed)
+def _point(stretch: Stretch, of: str, needed: frozenset[int], stratum: int | None) -> Point:
+    mean = mean_interval(getattr(stretch, of).of(stratum), needed)
     if mean is None:
         return Point(stretch.at, None)
     return Point(stretch.at, mean.value, mean.reach if math.isfinite(mean.reach) else 0.0)
@@ -113,3 +114,20 @@ def _ticks(top: float) -> list[tuple[float, str]]:
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+
+
+def export_rewards(state: ProblemState) -> Iterable[list[Any]]:
+    """The curve of rewards, in total, by item and by segment, where that is known."""
+    state.flush()
+    words, needed = state.words, state.weighty_items
+    unit = f" ({words.unit})" if words.unit else ""
+    one, many = words.one("decision"), words.many("decision")
+    rows = list[list[Any]]()
+    rows.append([f"last {one} (UTC)", "shown", words.one("item"), many, f"mean reward{unit}", "95 % ±"])
+    for stretch in state.history.stretches:
+        for group, moments in (("superarm", stretch.policy), ("baseline", stretch.baseline)):
+            parts = [("", mean_interval(moments, needed), moments.count)]
+            for name, stratum in state.strata.items():
+                parts.append((name, mean_interval(moments.of(stratum)), moments.of(stratum).n))
+            rows += [[moment(stretch.at), group, name, n, *mean] for name, mean, n in parts if mean is not None]
+    return rows

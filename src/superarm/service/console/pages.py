@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from superarm.core.errors import InvalidArgument
-from superarm.service.console import address, arms, changes, charts, verdicts
+from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.address import PageView
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.ledger import Key
@@ -14,9 +14,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError
 from superarm.service.http import views
-from superarm.service.http.audit import AuditEntry, read_audit
-from superarm.service.http.auth import Principal, permit
-from superarm.service.http.service import Service
+from superarm.service.http.service import Principal, Service, permit
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
@@ -39,16 +37,15 @@ class Pages:
         view = address.view_of(query)
         key, names = await self._enter(who, view.problem)
         if not key[1]:
-            return self.nothing_yet(who)
+            return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
         view = view._replace(problem=key[1])
         state = await self._coordinator.find(*key)
-        item = state.items.number(view.item) if view.item else None
+        stratum = state.strata.get(view.item) if view.item else None
         found = await self._find_decision((*key, view.decision), state) if view.decision else {}
 
         def read(state: ProblemState) -> Data:
             state.flush()
-            pending = self._coordinator.ledger.n_pending.get(key, 0)
-            return _problem_data(state, view, item, self._health(pending))
+            return _problem_data(state, view, stratum, self._health(self._coordinator.ledger.n_pending.get(key, 0)))
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
@@ -56,24 +53,20 @@ class Pages:
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
         key, names = await self.open_problem(who, query)
-        made = await asyncio.to_thread(read_audit, self._service.store, *key)
-        starts = dict[int, AuditEntry]()
-        for entry in reversed(made):  # another problem may have had this name before
-            starts = {1: entry} if entry.what == "created" else starts
-            starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
+        made = await asyncio.to_thread(views.read_audit, self._service.store, *key)
+        born = next((n for n, entry in enumerate(made) if entry.what == "created"), len(made))
+        made = made[: born + 1]  # another problem may have had this name before
+        starts = {one.details.get("version", 1): one for one in made if one.what in ("created", "settings")}
 
         def read(state: ProblemState) -> Data:
             last = len(state.versions)
             shown = range(last, max(0, last - MAX_SHOWN_VERSIONS), -1)
-            return {"rows": [_version_row(state, n, starts.get(n)) for n in shown], "last": last}
+            known = {"words": state.words, "arms": state.arms.all, "items": state.items.all, "last": last}
+            return known | {"rows": [_version_row(state, n, starts.get(n)) for n in shown]}
 
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
         return ("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
-
-    def nothing_yet(self, who: Principal) -> Page:
-        """A service without problems."""
-        return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
 
     async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str]]:
         """The problem that the address asks for, and the names of all."""
@@ -107,8 +100,7 @@ class Pages:
 
     def _health(self, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
-        wrong = condition.reason or writer.overload() or ""
-        return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+        return verdicts.Health(condition.status, condition.reason or writer.overload() or "", pending)
 
     async def _find_decision(self, place: tuple[str, str, str], state: ProblemState) -> Data:
         try:
@@ -128,23 +120,25 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(state: ProblemState, view: PageView, item: int | None, health: verdicts.Health) -> Data:
+def _problem_data(state: ProblemState, view: PageView, stratum: int | None, health: verdicts.Health) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
-    points = charts.reward_points(history, state.weighty_items, item)
+    points = charts.reward_points(history, state.weighty_items, stratum)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
-    table, last = arms.list_arms(state, view, item), history.last
+    table, last = arms.list_arms(state, view, stratum), history.last
     finished = history.complete + history.expired
     about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
-    about |= {"item": None if item is None else state.items.all[item], "usual": _control_slate(state)}
-    about |= {"items": [name for i, name in enumerate(state.items.all) if i not in gone]}
-    about |= {"warnings": list_warnings(state), "paused": changes.is_paused(settings), "worker": health.worker}
+    named = {name: number for name, number in state.strata.items() if number not in gone}
+    about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
+    about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
+    about |= {"segments": [name for name in named if named[name] < 0]}
+    about |= {"warnings": list_warnings(state), "paused": settings.paused}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {
-        "tiles": verdicts.list_tiles(state, item, health),
+        "tiles": verdicts.list_tiles(state, stratum, health),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
-        "slate": None if last is None else arms.worth(state, last.action, item),
+        "slate": None if last is None else arms.worth(state, last.action, stratum),
         **(about | curve | feedback),
     }
 
@@ -158,7 +152,7 @@ def _control_slate(state: ProblemState) -> str:
     return "the baseline that its request names; a request without one is refused"
 
 
-def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
+def _version_row(state: ProblemState, version: int, start: views.AuditEntry | None) -> Data:
     before = state.versions[version - 2] if version > 1 else None
     said = ["created"] if before is None else list_changes(before, state.versions[version - 1]) or ["nothing"]
     return {"version": version, "current": version == len(state.versions), "start": start, "said": said}

@@ -1,26 +1,31 @@
 """The routes of the console: pages, exports, changes, log-in and log-out."""
 
 import asyncio
+import io
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from superarm.pages import render_page
-from superarm.service.console import address, exports, verdicts
-from superarm.service.console.changes import change, require_own_page
+from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.pages import Page, Pages
-from superarm.service.errors import RequestError, unknown
-from superarm.service.http.auth import Principal, permit
+from superarm.service.domain.problem import ProblemState
+from superarm.service.errors import RequestError, invalid, unknown
+from superarm.service.http import operations
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
-from superarm.service.http.service import Service
+from superarm.service.http.operations import Call
+from superarm.service.http.service import Principal, Service, permit
 from superarm.service.runtime.coordinator import THREAD_SIZE
+from superarm.service.schemas import ArmsBody, LearnBody, SettingsBody
+from superarm.service.storage.tables import write_csv
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -94,13 +99,13 @@ class Console:
     async def _export(self, who: Principal, request: Request) -> Response:
         """A table as a download."""
         name = request.path_params["name"]
-        tables: Any = {"arms.csv": exports.list_arms, "rewards.csv": exports.list_rewards}
+        tables: Any = {"arms.csv": arms.export_arms, "rewards.csv": charts.export_rewards}
         if name not in tables:
             raise unknown("export", name[:100])
         key, *_ = await self._pages.open_problem(who, request.scope["query_string"])
         rows = await self._service.coordinator.read(*key, tables[name], THREAD_SIZE)
         saved = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(await asyncio.to_thread(exports.to_csv, rows), 200, SECURITY_HEADERS | saved, "text/csv")
+        return Response(await asyncio.to_thread(_to_csv, rows), 200, SECURITY_HEADERS | saved, "text/csv")
 
     async def _change(self, who: Principal, request: Request) -> Response:
         """A change that a form of the page asks for; then the page again."""
@@ -134,9 +139,15 @@ class Console:
         return Response(status_code=303, headers=SECURITY_HEADERS | kept)
 
 
+def _to_csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Rows as CSV; what is None is an empty cell."""
+    text = io.StringIO()
+    write_csv(text, rows)
+    return text.getvalue().encode()
+
+
 def _file(name: str) -> Any:
-    body = (Path(__file__).parent / "templates" / name).read_bytes()
-    return Response(body, 200, SECURITY_HEADERS, FILES[name])
+    return Response((Path(__file__).parent / "templates" / name).read_bytes(), 200, SECURITY_HEADERS, FILES[name])
 
 
 def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
@@ -148,16 +159,66 @@ def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
 
 def _refuse(error: RequestError, keyed: bool) -> Response:
     """Why a page cannot be shown, and a way back; or the request for a key."""
-    if error.status not in (401, 403):
-        said = {"kind": "refused", "message": error.message, "again": error.status == 503}
-        return _render("notice.html", said, error.status)
-    words = (
-        error.message if error.status == 403 else "This key is not valid; it may have been revoked." if keyed else ""
-    )
-    return _render("notice.html", {"kind": "login", "message": words}, error.status)
+    words = {401: "This key is not valid; it may have been revoked." if keyed else "", 403: error.message}
+    if error.status in words:
+        return _render("notice.html", {"kind": "login", "message": words[error.status]}, error.status)
+    said = {"kind": "refused", "message": error.message, "again": error.status == 503}
+    return _render("notice.html", said, error.status)
 
 
 def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:
     frame = {"names": [], "problem": "", "keyed": False, "admin": False, "again": False}
     text = render_page(__package__, template, frame | {"reload": RELOAD_SECONDS} | data, FILTERS)
     return Response(text, status, SECURITY_HEADERS, "text/html")
+
+
+Percent = Annotated[float, Meta(ge=0.0, le=100.0)]
+
+
+def require_own_page(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse a change that a page of another origin sends: its browser says where the form comes from."""
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"")
+    own = site == b"same-origin" if site is not None else origin.partition(b"://")[2] == headers.get(b"host")
+    if not own:
+        raise RequestError(403, "forbidden", "changes are taken from the console's own pages only")
+
+
+async def change(service: Service, who: Principal, form: Mapping[str, str]) -> str:
+    """Do what a form asks for; the address to show afterwards."""
+    permit(who, "admin")
+    name, what = form.get("problem", ""), form.get("change", "")
+    await service.coordinator.ownership.enter((who.tenant, name), creates=False)
+    state = await service.coordinator.find(who.tenant, name)
+    call = Call(service, who, {"name": name})
+    if what in ("retire", "restore"):
+        arm = form.get("arm", "")
+        if state.arms.number(arm) is None:
+            raise unknown(state.words.one("arm"), arm[:100])
+        body = ArmsBody(retire=[arm]) if what == "retire" else ArmsBody(add=[arm])
+        await operations.post_arms(call._replace(body=body))
+    elif what == "items":
+        wanted = {"version": form["version"]} if "version" in form else {}
+        await operations.learn_items(call._replace(body=msgspec.convert(wanted, LearnBody, strict=False)))
+    elif what == "back":
+        await operations.restore_version(call._replace(path={"name": name, "version": form.get("version", "")}))
+    else:
+        settings = msgspec.convert(_settings(state, what, form), SettingsBody)
+        await operations.patch_settings(call._replace(body=settings))
+    query = urlencode(parse_qsl(form.get("query", "")) or [("problem", name)])
+    place = quote(form.get("place") or "changes")
+    return f"versions?{query}" if place == "versions" else f"./?{query}#{place}"
+
+
+def _settings(state: ProblemState, what: str, form: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that a form asks for: another control share, a pause, or the end of one.
+
+    A pause shows the control slate always; where that is the caller's baseline, by the mode that answers with it.
+    """
+    if what == "control":
+        return {"control": msgspec.convert(form.get("share", ""), Percent, strict=False) / 100.0}
+    if what == "pause":
+        return {"mode": "apprentice"} if state.settings.control_slate == "baseline" else {"control": 1.0}
+    if what == "resume":
+        shares = [one.control for one in state.versions if not one.paused]
+        return {"mode": "online", "control": shares[-1] if shares else 0.0}
+    raise invalid("change", f"{what[:40]!r}", "choose retire, restore, control, pause, resume, items or back")

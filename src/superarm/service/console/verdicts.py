@@ -37,9 +37,7 @@ class Health(NamedTuple):
 
     status: str
     wrong: str
-    queue: int
     pending: int
-    worker: str
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -65,21 +63,25 @@ def plus_minus(mean: MeanInterval) -> str:
     return f" ± {number(mean.reach, 2)}" if math.isfinite(mean.reach) else ""
 
 
-def list_tiles(state: ProblemState, item: int | None, health: Health) -> list[Tile]:
-    """The answers about a problem, or about one of its items."""
-    found = [tell_earnings(state, item), judge_lift(state, item), judge_learning(state, item), judge_guard(state)]
+def list_tiles(state: ProblemState, stratum: int | None, health: Health) -> list[Tile]:
+    """The answers about a problem, or about one of its strata."""
+    found = [
+        tell_earnings(state, stratum),
+        judge_lift(state, stratum),
+        judge_learning(state, stratum),
+        judge_guard(state),
+    ]
     found.append(judge_health(state, health))
     return [tile for tile in found if tile is not None]
 
 
-def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
+def tell_earnings(state: ProblemState, stratum: int | None) -> Tile | None:
     """The reward that people gave, beside that of the control in the same time, and what was estimated."""
-    words, earned = state.words, state.history.earned(state.weighty_items, item)
+    words, earned = state.words, state.history.earned(state.weighty_items, stratum)
     if earned is None:
         return Tile("earnings", "–", f"no {words.one('decision')} with a known reward yet")
     line = f"{'' if words.unit else 'reward '}per {words.one('decision')}{plus_minus(earned.realised)}, newest quarter"
-    usual = state.history.recent().baseline
-    if beside := mean_interval(usual, state.weighty_items) if item is None else mean_interval(usual.of_item(item)):
+    if beside := mean_interval(state.history.recent().baseline.of(stratum), state.weighty_items):
         line += f"; baseline or control {number(beside.value, 3)}{plus_minus(beside)}"
     if earned.gap is not None:
         estimated = number(earned.realised.value - earned.gap.value, 3)
@@ -87,14 +89,14 @@ def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
     return Tile("earnings", f"{number(earned.realised.value, 3)} {words.unit}".strip(), line)
 
 
-def judge_lift(state: ProblemState, item: int | None) -> Tile:
+def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     """Whether the policy earns more than the control share since it began; the interval holds at all times."""
     words, sums = state.words, state.history.lift
-    if state.settings.control == 0.0 and not sums.control.decisions:
+    if state.settings.control == 0.0 and not sums.control.count():
         return Tile("alone", "Unknown", f"no {words.many('decision')} to compare with: set a control share")
-    found = measure_lift(sums, item=item)
-    counts = [one.decisions if item is None else one.of_item(item).n for one in (sums.policy, sums.control)]
-    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.decisions}
+    found = measure_lift(sums, stratum=stratum)
+    counts = [one.count(stratum) for one in (sums.policy, sums.control)]
+    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count()}
     if found.difference is None:
         many = words.many("decision")
         line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"
@@ -102,19 +104,14 @@ def judge_lift(state: ProblemState, item: int | None) -> Tile:
     value, low, high = (signed(one, 2) for one in found.difference)
     share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
     line = f"{value} {words.unit}".strip() + f"{share}, between {low} and {high}, since it began"
-    names = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
-    word, kind = names[found.verdict]
+    word, kind = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}[found.verdict]
     return Tile("control", word, line, kind, facts)
 
 
-def judge_learning(state: ProblemState, item: int | None = None) -> Tile:
+def judge_learning(state: ProblemState, stratum: int | None = None) -> Tile:
     """Whether late decisions earn more than early ones."""
-    parts = [
-        one
-        for stretch in state.history.stretches
-        if (one := stretch.policy if item is None else stretch.policy.of_item(item)).count
-    ]
-    quarter, needed = max(1, len(parts) // 4), state.weighty_items if item is None else frozenset()
+    parts = [one for stretch in state.history.stretches if (one := stretch.policy.of(stratum)).count]
+    quarter, needed = max(1, len(parts) // 4), state.weighty_items
     if len(parts) < 8:
         n = sum(one.count for one in parts)
         line = f"{n:,} {state.words.many('decision')} with a known reward; a few more are needed"
@@ -144,7 +141,7 @@ def judge_health(state: ProblemState, health: Health) -> Tile:
     """Whether decisions are made and feedback comes."""
     history, limit, many = state.history, state.settings.max_pending, state.words.many("decision")
     explored = history.explored / history.slots if history.slots else 0.0
-    facts = {"limit": limit, "queue": health.queue, "explored": explored, "explore": state.settings.explore}
+    facts = {"limit": limit, "explored": explored, "explore": state.settings.explore}
     finished, silent = history.expired + history.complete, history.expired - history.filled
     if health.wrong:
         word = "Stopping" if health.status == "stopping" else "Not ready"

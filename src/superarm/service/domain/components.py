@@ -36,16 +36,8 @@ _DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
 CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade")
 """Policies for lists that are read from the top, and left at the first success."""
 
-_RANDOM = (
-    "cts",
-    "pooled_thompson",
-    "angle_ts",
-    "gaussian_cts",
-    "shared_cts",
-    "epsilon_greedy",
-    "uniform",
-    "ts_cascade",
-)
+_THOMPSON = ("cts", "pooled_thompson", "angle_ts", "gaussian_cts", "shared_cts", "ts_cascade")
+_RANDOM = (*_THOMPSON, "epsilon_greedy", "uniform")
 _CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
 _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
 _BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
@@ -256,9 +248,8 @@ class LaminarSpec(ActionSpec, frozen=True, tag="laminar"):
     parameters: LaminarParameters
 
     def build(self, arms: Names) -> Actions:
-        return actions.Laminar(
-            [(arms.numbers(family.arms).tolist(), family.limit) for family in self.parameters.families]
-        )
+        families = self.parameters.families
+        return actions.Laminar([(arms.numbers(family.arms).tolist(), family.limit) for family in families])
 
 
 class SlotsParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -324,7 +315,7 @@ class ForestsSpec(ActionSpec, frozen=True, tag="forests"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         return actions.GraphicMatroid(len(nodes), ends)
 
 
@@ -334,7 +325,7 @@ class SpanningTreesSpec(ActionSpec, frozen=True, tag="spanning_trees"):
     parameters: EdgesParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         return actions.SpanningTrees(len(nodes), ends)
 
 
@@ -373,7 +364,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
     parameters: PathsParameters
 
     def build(self, arms: Names) -> Actions:
-        nodes, ends = _graph(each_arm(self.parameters.edges, arms.all, "edges"))
+        nodes, ends = _graph(self.parameters.edges, arms)
         for name in (self.parameters.source, self.parameters.target):
             if name not in nodes:
                 raise InvalidArgument("actions.parameters", f"no edge touches node {name!r}", "name a node of an edge")
@@ -381,6 +372,7 @@ class PathsSpec(ActionSpec, frozen=True, tag="paths"):
 
 
 AnyRule = SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec
+AnyGraph = ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec
 
 
 class IntersectionParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -404,19 +396,7 @@ class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
         return actions.Intersection([rule.build(arms) for rule in self.parameters.rules])
 
 
-AnyActionSpec = (
-    SubsetsSpec
-    | ExplicitSpec
-    | PartitionSpec
-    | LaminarSpec
-    | SlotsSpec
-    | KnapsackSpec
-    | ForestsSpec
-    | SpanningTreesSpec
-    | MatchingSpec
-    | PathsSpec
-    | IntersectionSpec
-)
+AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | IntersectionSpec
 
 
 def to_actions(spec: ActionSpec, arms: Names) -> Actions:
@@ -454,7 +434,8 @@ def check_arms(values: Iterable[str], arms: Sequence[str], what: str) -> None:
         raise InvalidArgument(what, f"unknown arm {unknown!r}", "name arms of the problem")
 
 
-def _graph(edges: Iterable[tuple[str, str]]) -> tuple[dict[str, int], list[tuple[int, int]]]:
+def _graph(edges: Mapping[str, Edge], arms: Names) -> tuple[dict[str, int], list[tuple[int, int]]]:
     """The numbers of the nodes, in the order of the edges that name them, and the edges by number."""
     nodes: dict[str, int] = {}
-    return nodes, [(nodes.setdefault(a, len(nodes)), nodes.setdefault(b, len(nodes))) for a, b in edges]
+    ends = each_arm(edges, arms.all, "edges")
+    return nodes, [(nodes.setdefault(a, len(nodes)), nodes.setdefault(b, len(nodes))) for a, b in ends]

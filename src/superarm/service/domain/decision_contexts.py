@@ -1,6 +1,7 @@
 """The contexts of a problem's decisions: encoded, stored in the log, and read from it."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ class DecisionContexts:
     def __init__(self, learner: Learner, stored: str) -> None:
         self._learner, self._stored = learner, stored
         self.view: View | None = None
-        self._names: list[str] | None = None  # of the segments, which never change
 
     @property
     def _contexts(self) -> ContextHistory:
@@ -85,17 +85,14 @@ class DecisionContexts:
         given = None if asked.context is None else asked.context.given
         return None if given is None else hashed_words(self._context.features, given)
 
+    @cached_property
+    def segments(self) -> list[str]:
+        """The names of the segments, which never change; none for a model without segments."""
+        return [] if self._context.dimension(self._learner.problem.n_items) else self._context.segment_names
+
     def segment(self, asked: Asked) -> int | None:
         """The number of a decision's segment; None for a model without segments."""
-        regression = self._context.dimension(self._learner.problem.n_items)
-        return None if asked.context is None or regression else asked.context.segment
-
-    def segment_name(self, asked: Asked) -> str | None:
-        """The name of a decision's segment; None without segments."""
-        number = self.segment(asked)
-        if self._names is None:
-            self._names = self._context.segment_names
-        return self._names[number] if self._names and number is not None else None
+        return asked.context.segment if asked.context is not None and self.segments else None
 
     def apply(self, event: Any) -> None:
         """Standardise by another frame from now on, or take on a refit."""

@@ -22,7 +22,7 @@ from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments,
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
-"""Of problems with more items, the rewards of decisions about some items are not kept."""
+"""Of problems with more items, or segments, the rewards of decisions about some items, or by segment, are not kept."""
 
 MAX_EACH_ITEMS = 20
 """Of problems with more items, it is not kept what each of them contributed to decisions about all items."""
@@ -75,8 +75,6 @@ class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
     ``decisions`` is how many were made and not erased; -1 in snapshots of earlier versions, which did not count them.
-
-    Repeated and conflicting feedback changes nothing and is not in the log: it is counted by the worker that got it.
     """
 
     length: int = 1
@@ -87,8 +85,6 @@ class History(Struct):
     expired: int = 0
     complete: int = 0
     unvalued: int = 0
-    repeated: int = 0
-    conflicting: int = 0
     waiting: list[DecisionRecord] = field(default_factory=list)
     last: LastSlate | None = None
     filled: int = 0
@@ -112,8 +108,7 @@ class History(Struct):
     def remember_slate(self, asked: Asked) -> None:
         """Remember the slate that the policy chose, if no later round is known."""
         if self.last is None or asked.t >= self.last.t:
-            action = asked.action if asked.policy_action is None else asked.policy_action
-            self.last = LastSlate(asked.t, action)
+            self.last = LastSlate(asked.t, asked.action if asked.policy_action is None else asked.policy_action)
 
     def follow(
         self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Claims | None, cascade: bool
@@ -195,28 +190,22 @@ class History(Struct):
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
-        values: list[dict[int, float]] = [{} for _ in records]
-        gaps: list[dict[int, float]] = [{} for _ in records]
-        for item in sorted({item for record in records for item in record.asked.items or ()}):
-            here = [n for n, record in enumerate(records) if item in (record.asked.items or ())]
-            sizes = np.array([len(records[n].action) for n in here], np.int64)
-            weight = problem.weights[item : item + 1]
-            q = np.array([_outcome(row, item, records[n]) for n in here for row in records[n].rows], float)
-            worth = values_each(problem, q[:, None], sizes, weight)
-            for n, value in zip(here, worth.tolist(), strict=True):
-                values[n][item] = value
-            if estimates is not None:
-                claimed = estimates.rows(_arms_of([records[n] for n in here]))[:, item : item + 1]
-                for n, value in zip(here, (worth - values_each(problem, claimed, sizes, weight)).tolist(), strict=True):
-                    gaps[n][item] = value
-        for record, found, gap in zip(records, values, gaps, strict=True):
-            stretch = self.place_of(record)
-            moments = stretch.side(record)
+        if not records:
+            return
+        rows, sizes = outcomes_of(records, problem)
+        worth, claimed = worth_each(problem, rows, sizes), None
+        if estimates is not None:
+            claimed = worth - worth_each(problem, estimates.rows(_arms_of(records)), sizes)
+        for n, record in enumerate(records):
+            stretch, items = self.place_of(record), list(record.asked.items or ())
+            found = dict(zip(items, worth[n, items].tolist(), strict=True))
+            moments, own = stretch.side(record), in_segment(record, problem, sum(found.values()))
             moments.add_items(found)
-            if gap and moments is stretch.policy:
-                stretch.gap.add_items(gap)
+            moments.add_each(own)
+            if claimed is not None and moments is stretch.policy:
+                stretch.gap.add_items(dict(zip(items, claimed[n, items].tolist(), strict=True)))
             if len(found) == 1:
-                self.lift.add_item(record.asked, *next(iter(found.items())), problem)
+                self.lift.add(record.asked, found[items[0]], problem, own, items[0])
             else:
                 self.lift.leave_out(record.asked)
 
@@ -225,15 +214,13 @@ class History(Struct):
         parts = [stretch for stretch in self.stretches if stretch.policy.count]
         return join_stretches(parts[-max(1, len(parts) // 4) :])
 
-    def earned(self, needed: frozenset[int], item: int | None = None) -> Earned | None:
-        """What the policy earns now, in total or by one item; None before the first decision has finished."""
+    def earned(self, needed: frozenset[int], stratum: int | None = None) -> Earned | None:
+        """What the policy earns now, in total or in one stratum; None before the first decision has finished."""
         now = self.recent()
-        policy, gap = (now.policy, now.gap) if item is None else (now.policy.of_item(item), now.gap.of_item(item))
-        realised = mean_interval(policy, needed if item is None else frozenset())
-        if realised is None:
-            return None
+        policy, gap = now.policy.of(stratum), now.gap.of(stratum)
+        realised = mean_interval(policy, needed)
         known = policy.count == gap.count  # otherwise some finished under a release that did not keep it
-        return Earned(realised, mean_interval(gap, needed if item is None else frozenset()) if known else None)
+        return None if realised is None else Earned(realised, mean_interval(gap, needed) if known else None)
 
     def place_of(self, record: DecisionRecord) -> Stretch:
         """The stretch that a decision counts in."""
@@ -257,25 +244,37 @@ def join_stretches(parts: list[Stretch]) -> Stretch:
     return Stretch(policy, baseline, max((one.at for one in parts), default=0), gap)
 
 
-def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[list[float]]]:
-    """The rewards of finished decisions that are known whole, and what each item contributed, where that is kept."""
-    sizes = np.array([len(record.action) for record in records], np.int64)
-    rows = np.array(
-        [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)], float
-    )
+def outcomes_of(records: list[DecisionRecord], problem: Any) -> tuple[Floats, Ints]:
+    """The outcomes of decisions, a row with all items for each arm, and how many arms each decision has."""
+    rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
+    return np.array(rows, float), np.array([len(record.action) for record in records], np.int64)
+
+
+def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[dict[int, float]]]:
+    """The rewards of finished decisions that are known whole, and their parts by stratum, where these are kept."""
     if not records:
         return [], []
+    rows, sizes = outcomes_of(records, problem)
     values: list[float] = values_each(problem, rows, sizes).tolist()
-    if problem.n_items > MAX_EACH_ITEMS or not problem.reward.additive:
-        return values, [[] for _ in records]
-    return values, worth_each(problem, rows, sizes).tolist()
+    parts: list[dict[int, float]] = [{} for _ in records]
+    if problem.n_items <= MAX_EACH_ITEMS and problem.reward.additive:
+        parts = [dict(enumerate(row)) for row in worth_each(problem, rows, sizes).tolist()]
+    known = zip(records, values, parts, strict=True)
+    return values, [part | in_segment(record, problem, value) for record, value, part in known]
+
+
+def in_segment(record: DecisionRecord, problem: Any, value: float) -> dict[int, float]:
+    """The reward of a decision by the stratum of its segment: -1 for the first; nothing where there are none."""
+    context, made = problem.context, record.asked.context
+    if context is None or made is None or context.dimension(problem.n_items) or context.n_segments > MAX_KEPT_ITEMS:
+        return {}
+    return {-1 - made.segment: value}
 
 
 def claims_of(records: list[DecisionRecord], estimates: Claims) -> list[float]:
     """What the estimates say of the slates of decisions."""
     sizes = np.array([len(record.action) for record in records], np.int64)
-    claims: list[float] = values_each(estimates.problem, estimates.rows(_arms_of(records)), sizes).tolist()
-    return claims
+    return values_each(estimates.problem, estimates.rows(_arms_of(records)), sizes).tolist()
 
 
 def _arms_of(records: list[DecisionRecord]) -> Ints:
@@ -316,11 +315,6 @@ def _is_determined(record: DecisionRecord, problem: Any) -> bool:
         for rows in ([_fill_row(row, arm, record, problem, end) for arm, row in _rows_of(record)] for end in (0.0, 1.0))
     )
     return bool(low == high)
-
-
-def _outcome(row: Any, item: int, record: DecisionRecord) -> float:
-    value: float = row[item]
-    return (record.fill or 0.0) if value == DEFAULTED else max(value, 0.0)
 
 
 def _rows_of(record: DecisionRecord) -> Any:

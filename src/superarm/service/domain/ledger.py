@@ -1,11 +1,11 @@
 """The ledger: the state of all problems and pending decisions, made from the events of the log.
 
-``fold`` of the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
+Folding the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
 order of feedback nor its partition over workers matters.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
@@ -63,8 +63,7 @@ class Ledger:
         key, event = (entry.tenant, entry.stream), entry.event
         if entry.kind == "decision":
             before = None if isinstance(event, Asked) else self._before(key, entry.step)
-            after = open_record(event) if before is None else advance_record(before, event)
-            self.adopt(key, before, after)
+            self.adopt(key, before, open_record(event) if before is None else advance_record(before, event))
         elif isinstance(event, Created):
             self.deleted.pop(key, None)
             self.problems[key] = ProblemState(event, entry.step)
@@ -86,12 +85,8 @@ class Ledger:
 
     def serves(self, tenant: str, record: DecisionRecord) -> bool:
         """Whether a decision is there for others: it was not erased, and its problem was not deleted."""
-        return self._counts(tenant, record) and record.closed != "erased"
-
-    def _counts(self, tenant: str, record: DecisionRecord) -> bool:
-        """Whether the problem of a decision is here: not one that was deleted, nor a later one of the same name."""
-        learner = self.problems.get((tenant, record.asked.problem))
-        return learner is not None and learner.born == record.asked.born
+        learner = self.problems.get((tenant, record.asked.problem))  # or a later one of the same name
+        return learner is not None and learner.born == record.asked.born and record.closed != "erased"
 
     def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update counters, pending and remembered decisions for a decision that changed."""
@@ -135,11 +130,3 @@ class Ledger:
         problem = (key[0], record.asked.problem)
         self.n_pending[problem] = self.n_pending.get(problem, 0) + 1
         self.problems[problem].place(record)
-
-
-def fold(entries: Iterable[LogEntry], recall: Recall | None = None) -> Ledger:
-    """The ledger of a whole log."""
-    ledger = Ledger(recall)
-    for entry in entries:
-        ledger.apply(entry)
-    return ledger

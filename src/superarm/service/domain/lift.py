@@ -7,7 +7,7 @@ ended with entries of which nothing is known, and those about several items but 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,70 +16,70 @@ from msgspec import Struct, field
 from superarm.offline.mean_sequences import BoundedSums, MeanBounds, Stratum, bound_strata, strata_radius
 from superarm.service.domain.events import Asked
 
-Sums = tuple[int, float, float]
-"""Number, sum and sum of squares."""
 
-
-class RunningMoments(Struct, array_like=True):
-    """Number, sum and sum of squares of rewards that are known whole.
-
-    ``items`` has the same for what each item contributed to the reward of the ``n_partial`` decisions that were about
-    some items only, and ``each`` for what it contributed to rewards that are known whole, where there are few items.
-    """
+class Moments(Struct, array_like=True):
+    """Number, sum and sum of squares of rewards."""
 
     n: int = 0
     total: float = 0.0
     square: float = 0.0
+
+    def add(self, value: float, sign: int = 1) -> None:
+        """Add the reward of a decision, or take it away with ``sign`` -1."""
+        self.include(Moments(sign, sign * value, sign * value * value))
+
+    def include(self, other: "Moments") -> None:
+        """Add all rewards of another one."""
+        self.n, self.total, self.square = self.n + other.n, self.total + other.total, self.square + other.square
+
+
+class RunningMoments(Moments, array_like=True):
+    """Moments of rewards that are known whole, and by stratum.
+
+    A stratum is the number of an item, or that of a segment of the context: -1, -2 and so on. ``items`` has what each
+    item contributed to the reward of the ``n_partial`` decisions that were about some items only. ``each`` has what it
+    contributed to rewards that are known whole, where there are few items, and the rewards of each segment.
+    """
+
     n_partial: int = 0
-    items: dict[int, Sums] = field(default_factory=dict)
-    each: dict[int, Sums] = field(default_factory=dict)
+    items: dict[int, Moments] = field(default_factory=dict)
+    each: dict[int, Moments] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """How many decisions there are, whole or in part."""
         return self.n + self.n_partial
 
-    def add(self, value: float, sign: int = 1) -> None:
-        """Add the reward of a decision, or take it away with ``sign`` -1."""
-        self.n += sign
-        self.total += sign * value
-        self.square += sign * value * value
+    def add_each(self, values: Mapping[int, float], sign: int = 1) -> None:
+        """Add the parts of a reward by stratum."""
+        for stratum, value in values.items():
+            self.each.setdefault(stratum, Moments()).add(value, sign)
 
-    def add_each(self, values: Sequence[float], sign: int = 1) -> None:
-        """Add what each item contributed to a reward that is known whole."""
-        for item, value in enumerate(values):
-            _add(self.each, item, (sign, sign * value, sign * value * value))
-
-    def add_items(self, values: dict[int, float]) -> None:
+    def add_items(self, values: Mapping[int, float]) -> None:
         """Add a decision of which only some items are known: what each of them contributed to the reward."""
         self.n_partial += 1
         for item, value in values.items():
-            _add(self.items, item, (1, value, value * value))
+            self.items.setdefault(item, Moments()).add(value)
 
-    def of_item(self, item: int) -> "RunningMoments":
-        """What one item contributed, whatever the decisions were about."""
-        parts = [part[item] for part in (self.items, self.each) if item in part]
-        return RunningMoments(*(sum(values) for values in zip(*parts, strict=True))) if parts else RunningMoments()
+    def of(self, stratum: int | None) -> "RunningMoments":
+        """The part of a stratum, whatever the decisions were about; everything for None."""
+        if stratum is None:
+            return self
+        own = RunningMoments()
+        for part in (self.items, self.each):
+            own.include(part.get(stratum, Moments()))
+        return own
 
 
-def _add(sums: dict[int, Sums], item: int, more: Sums) -> None:
-    n, total, square = sums.get(item, (0, 0.0, 0.0))
-    sums[item] = (n + more[0], total + more[1], square + more[2])
-
-
-def join_moments(parts: list[RunningMoments]) -> RunningMoments:
+def join_moments(parts: Iterable[RunningMoments]) -> RunningMoments:
     """All of them together."""
-    joined = RunningMoments(
-        sum(p.n for p in parts),
-        sum(p.total for p in parts),
-        sum(p.square for p in parts),
-        sum(p.n_partial for p in parts),
-    )
+    joined = RunningMoments()
     for part in parts:
-        for item, more in part.items.items():
-            _add(joined.items, item, more)
-        for item, more in part.each.items():
-            _add(joined.each, item, more)
+        joined.include(part)
+        joined.n_partial += part.n_partial
+        for mine, others in ((joined.items, part.items), (joined.each, part.each)):
+            for stratum, more in others.items():
+                mine.setdefault(stratum, Moments()).include(more)
     return joined
 
 
@@ -100,10 +100,10 @@ def mean_interval(m: RunningMoments, needed: frozenset[int] = frozenset()) -> Me
     where :math:`\bar r_i` is the mean of what item i contributed, with its weight. It is unknown until each of the
     ``needed`` items was seen. It does not matter how often each item is seen.
     """
-    whole = _mean(m.n, m.total, m.square) if m.n else None
+    whole = _mean(m) if m.n else None
     if not m.n_partial or not needed <= m.items.keys():
         return whole
-    parts = [_mean(*one) for one in m.items.values()]
+    parts = [_mean(one) for one in m.items.values()]
     strata = MeanInterval(sum(p.value for p in parts), math.sqrt(sum(p.reach**2 for p in parts)))
     if whole is None:
         return strata
@@ -112,12 +112,12 @@ def mean_interval(m: RunningMoments, needed: frozenset[int] = frozenset()) -> Me
     return MeanInterval(value, math.hypot(share * whole.reach, (1.0 - share) * strata.reach))
 
 
-def _mean(n: int, total: float, square: float) -> MeanInterval:
-    value = total / n
-    if n == 1:
+def _mean(m: Moments) -> MeanInterval:
+    value = m.total / m.n
+    if m.n == 1:
         return MeanInterval(value, math.inf)
-    spread = max(0.0, square - n * value * value) / (n - 1)
-    return MeanInterval(value, 1.96 * math.sqrt(spread / n))
+    spread = max(0.0, m.square - m.n * value * value) / (m.n - 1)
+    return MeanInterval(value, 1.96 * math.sqrt(spread / m.n))
 
 
 def difference(a: RunningMoments, b: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
@@ -129,20 +129,19 @@ def difference(a: RunningMoments, b: RunningMoments, needed: frozenset[int] = fr
 class GroupSums(BoundedSums, array_like=True):
     """Rewards of decisions about all items; ``items`` has those of decisions about one item, by the item.
 
-    ``each`` is what each item contributed to the rewards of decisions about all items, where there are few items.
+    ``each`` has the parts of rewards by stratum, as in ``RunningMoments``.
     """
 
     items: dict[int, BoundedSums] = field(default_factory=dict)
     each: dict[int, BoundedSums] = field(default_factory=dict)
 
-    @property
-    def decisions(self) -> int:
-        """How many decisions there are, about all items or one."""
-        return self.n + sum(one.n for one in self.items.values())
+    def count(self, stratum: int | None = None) -> int:
+        """How many decisions there are, about all items or one, or in a stratum."""
+        return self.n + sum(one.n for one in self.items.values()) if stratum is None else self.of(stratum).n
 
-    def of_item(self, item: int) -> BoundedSums:
-        """What one item contributed, whatever the decisions were about."""
-        return self.items.get(item, BoundedSums()).joined(self.each.get(item, BoundedSums()))
+    def of(self, stratum: int) -> BoundedSums:
+        """The part of a stratum, whatever the decisions were about."""
+        return self.items.get(stratum, BoundedSums()).joined(self.each.get(stratum, BoundedSums()))
 
 
 def join_groups(one: GroupSums, other: GroupSums) -> GroupSums:
@@ -188,31 +187,26 @@ class LiftSums(Struct):
             else:
                 self.shown_policy += sign
 
-    def add(self, asked: Asked, value: float, problem: Any, each: Sequence[float] = ()) -> None:
-        """The reward of a decision about all items is known, and what ``each`` item contributed, if that is kept."""
+    def add(self, asked: Asked, value: float, problem: Any, each: Mapping[int, float], item: int | None = None) -> None:
+        """The reward of a decision about all items, or one ``item``, is known, and its parts by stratum."""
         if self.counts(asked):
-            self._learn_scales(problem)
+            if not self.scales:
+                self.scales = largest_rewards(problem)
+                self.scale = self.scale or sum(self.scales)
             group = self._group(asked)
-            group.add(value, self.scale)
-            for item, part in enumerate(each):
-                group.each.setdefault(item, BoundedSums()).add(part, self.scales[item])
+            (group if item is None else group.items.setdefault(item, BoundedSums())).add(value, self.scale_of(item))
+            for stratum, part in each.items():
+                group.each.setdefault(stratum, BoundedSums()).add(part, self.scale_of(stratum))
 
-    def add_item(self, asked: Asked, item: int, value: float, problem: Any) -> None:
-        """What a decision about one item contributed is known."""
-        if self.counts(asked):
-            self._learn_scales(problem)
-            self._group(asked).items.setdefault(item, BoundedSums()).add(value, self.scales[item])
+    def scale_of(self, stratum: int | None) -> float:
+        """The largest reward that there can be in a stratum, or at all."""
+        return self.scale if stratum is None or stratum < 0 else self.scales[stratum]
 
-    def _learn_scales(self, problem: Any) -> None:
-        if not self.scales:
-            self.scales = largest_rewards(problem)
-            self.scale = self.scale or sum(self.scales)
-
-    def take_back(self, asked: Asked, value: float, each: Sequence[float] = ()) -> None:
+    def take_back(self, asked: Asked, value: float, each: Mapping[int, float]) -> None:
         """The decision was erased; its part of the spread stays, which keeps the intervals as wide as they were."""
         if self.counts(asked):
             group = self._group(asked)
-            for sums, part in [(group, value), *((group.each[i], x) for i, x in enumerate(each) if i in group.each)]:
+            for sums, part in [(group, value), *((group.each[s], x) for s, x in each.items() if s in group.each)]:
                 sums.n -= 1
                 sums.total -= part
 
@@ -223,16 +217,16 @@ class LiftSums(Struct):
         """The reward of a decision will not be known."""
         self.left_out += self.counts(asked)
 
-    def strata(self, one: GroupSums, other: GroupSums, item: int | None = None) -> list[Stratum]:
+    def strata(self, one: GroupSums, other: GroupSums, stratum: int | None = None) -> list[Stratum]:
         """What the mean reward of ``one`` group is made of, to compare it with ``other``; empty if nothing is known.
 
-        With ``item``, it is what this item contributed. Otherwise only items that both groups have seen count, and
+        With ``stratum``, it is the part of this one. Otherwise only items that both groups have seen count, and
         decisions about all items and those about one count by how many of each both groups have.
         """
-        if item is not None:
-            sums = one.of_item(item)
-            return [Stratum(sums, self.scales[item])] if sums.n and self.scales[item] else []
-        alone = not other.decisions
+        if stratum is not None:
+            sums = one.of(stratum)
+            return [Stratum(sums, self.scale_of(stratum))] if sums.n and self.scale_of(stratum) else []
+        alone = not other.count()
         items = [i for i in sorted(one.items) if self.scales[i] and (alone or i in other.items)]
         n_whole = one.n + other.n if one.n and (alone or other.n) else 0
         n_items = sum(group.items[i].n for group in (one, other) for i in items if i in group.items)
@@ -275,12 +269,12 @@ class Lift(NamedTuple):
         return "better" if low > 0.0 else "worse" if high < 0.0 else "open"
 
 
-def measure_lift(sums: LiftSums, delta: float = 0.05, item: int | None = None) -> Lift:
-    """The lift, in total or of what one item contributed; all intervals hold together with probability 1 - ``delta``.
+def measure_lift(sums: LiftSums, delta: float = 0.05, stratum: int | None = None) -> Lift:
+    """The lift, in total or of one stratum; all intervals hold together with probability 1 - ``delta``.
 
     Half of ``delta`` is for the difference, the other half for the two means.
     """
-    groups = (sums.strata(sums.policy, sums.control, item), sums.strata(sums.control, sums.policy, item))
+    groups = (sums.strata(sums.policy, sums.control, stratum), sums.strata(sums.control, sums.policy, stratum))
     policy, control = (bound_strata(strata, 0.25 * delta) if strata else None for strata in groups)
     if policy is None or control is None:
         return Lift(policy, control)
@@ -328,4 +322,4 @@ def check_guard(sums: LiftSums, allowed: float, next_decisions: int, delta: floa
     policy, control = sums.strata(sums.policy, shown), sums.strata(shown, sums.policy)
     low = bound_strata(policy, delta).low if policy else 0.0
     high = bound_strata(control, delta).high if control else sums.scale or 1.0
-    return Guard(sums.policy.decisions * low, due * high)
+    return Guard(sums.policy.count() * low, due * high)

@@ -27,7 +27,7 @@ from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, 
 from superarm.service.domain.decision import DecisionRecord, Row
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted, Refitted
-from superarm.service.domain.history import Claims, History
+from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
@@ -134,9 +134,19 @@ class ProblemState:
         """The counters."""
         return self.learner.tally
 
-    def overall(self) -> tuple[Tally, Floats]:
-        """The counters and the pending pulls of each arm, over all contexts."""
-        tally, pending = self.learner.tally, self.learner.pending.sum(0)
+    @property
+    def strata(self) -> dict[str, int]:
+        """The parts that rewards are kept for, by name: items, and segments of the context, from -1 down."""
+        segments = [] if self.contexts is None else self.contexts.segments
+        named = {name: -1 - n for n, name in enumerate(segments)} if len(segments) <= MAX_KEPT_ITEMS else {}
+        return named | {name: i for i, name in enumerate(self.items.all)}
+
+    def overall(self, stratum: int | None = None) -> tuple[Tally, Floats]:
+        """The counters and the pending pulls of each arm, over all contexts, or of the segment of a ``stratum``."""
+        tally, pending = self.learner.tally, self.learner.pending
+        if stratum is not None and stratum < 0:
+            return tally.take([-1 - stratum]), pending[-1 - stratum]
+        pending = pending.sum(0)
         if len(tally) == 1:
             return tally, pending
         whole = Tally(tally.support, 1, tally.partial)
@@ -206,8 +216,7 @@ class ProblemState:
             return [int(j) for j in self.learnt.choose(view, unit, actions)]
         if self.contexts is not None:
             self.contexts.view = view
-        batch = learner.choose(view) if actions is None else learner.choose_by(view, None, actions)
-        return [int(j) for j in batch]
+        return [int(j) for j in (learner.choose(view) if actions is None else learner.choose_by(view, None, actions))]
 
     def plan(self, asked: Asked) -> None:
         """A decision is on its way to the log: those after it see it as pending."""
@@ -314,8 +323,7 @@ class ProblemState:
         settings = self.versions[asked.version - 1]
         share, cascade = settings.explore, settings.policy.name in CASCADES
         if before is None:
-            made = None if self.contexts is None else self.contexts.restore(asked)
-            self.learner.pend(after.action, asked.t, made)
+            self.learner.pend(after.action, asked.t, None if self.contexts is None else self.contexts.restore(asked))
             self._count_context(asked, 1)
             self.history.count_decision(asked, share)
             self.history.remember_slate(asked)

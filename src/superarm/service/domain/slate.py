@@ -72,14 +72,10 @@ def exact_chances(learner: ProblemState, drawn: Drawn) -> Slate | None:
         return Slate(drawn.action, (1.0,) * len(drawn.action))
     if not isinstance(drawn.actions, Subsets):
         return None
-    if isinstance(policy, Uniform):
-        return _uniform(drawn)
-    return None if own else _explored(drawn, share)
-
-
-def _uniform(drawn: Drawn) -> Slate:
     n, k, certain = int(drawn.free.sum()), len(drawn.queue), (1.0,) * len(drawn.pinned)
-    return Slate(drawn.action, (*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+    if isinstance(policy, Uniform):
+        return Slate(drawn.action, (*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+    return None if own else _explored(drawn, share)
 
 
 def _explored(drawn: Drawn, share: float) -> Slate:
@@ -98,10 +94,8 @@ class SlateRequest(NamedTuple):
     there if the problem has one, ``unit`` if the caller named one.
     """
 
-    eligible: list[int] | None
-    excluded: list[int]
+    allowed: Restriction
     pinned: list[int]
-    k: int | None
     slots: Bools | None = None
     context: EncodedContext | None = None
     unit: str = ""
@@ -120,8 +114,7 @@ def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None
             row[list(arms)] = False
             if not row.any():
                 raise invalid("slots.excluded", f"slot {name!r} excludes every arm", "exclude fewer")
-    eligible = None if allowed.eligible is None else list(allowed.eligible)
-    return SlateRequest(eligible, list(allowed.excluded), list(allowed.pinned), allowed.k, table)
+    return SlateRequest(allowed, list(allowed.pinned), table)
 
 
 def choose_slate(learner: ProblemState, id: str, request: SlateRequest, draws: int | None = None) -> Slate:
@@ -184,8 +177,8 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     greedy = learner.problem.reward.submodular and not learner.whole_batches
     if request.slots is not None:
         base = Slots(request.slots | ~request.slots.any(axis=0))  # arms that no slot may hold are not eligible
-    elif request.k is not None and request.k < learner.problem.k and not greedy:
-        base = Subsets(request.k)
+    elif request.allowed.k is not None and request.allowed.k < learner.problem.k and not greedy:
+        base = Subsets(request.allowed.k)
     if request.pinned:
         try:
             Pinned(base, request.pinned).validate(learner.problem.n_arms)
@@ -198,11 +191,11 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
 def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
     """Which arms may be in the slate of a request, pinned ones included."""
     mask = ~learner.retired
-    if request.eligible is not None:
+    if request.allowed.eligible is not None:
         eligible = np.zeros(len(mask), bool)
-        eligible[request.eligible] = True
+        eligible[list(request.allowed.eligible)] = True
         mask &= eligible
-    mask[request.excluded] = False
+    mask[list(request.allowed.excluded)] = False
     if request.slots is not None:
         mask &= request.slots.any(axis=0)
     for j in request.pinned:
@@ -213,7 +206,7 @@ def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
 
 
 def _size(learner: ProblemState, request: SlateRequest) -> int:
-    largest, wanted = learner.problem.k, len(request.slots) if request.slots is not None else request.k
+    largest, wanted = learner.problem.k, len(request.slots) if request.slots is not None else request.allowed.k
     if wanted is not None and not isinstance(learner.problem.actions, Subsets):
         raise invalid("k", "the action set decides how large a slate is", "leave out k and slots")
     if wanted is not None and wanted > largest:
@@ -372,7 +365,7 @@ def fixed_slate(learner: ProblemState, names: list[str], free: Bools) -> tuple[i
 def _fixed(learner: ProblemState, names: list[str], request: SlateRequest) -> tuple[int, ...] | None:
     """The fixed slate, if the request allows it."""
     slate = fixed_slate(learner, names, playable_arms(learner, request))
-    size = len(request.slots) if request.slots is not None else request.k or learner.problem.k
+    size = len(request.slots) if request.slots is not None else request.allowed.k or learner.problem.k
     allowed = learner.problem.actions if request.slots is None else Slots(request.slots)
     fits = len(slate) == len(names) <= size and set(request.pinned) <= set(slate)
     return slate if fits and allowed.includes(np.array(slate, np.int64), learner.problem.n_arms) else None

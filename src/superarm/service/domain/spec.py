@@ -44,9 +44,8 @@ def check_new_names(names: Iterable[str], argument: str) -> None:
     """
     for name in names:
         if name in (".", "..") or not name.strip() or name.endswith("\n"):
-            raise InvalidArgument(
-                argument, f"{name!r}", 'take a name that is not blank, "." or "..", and ends in no line break'
-            )
+            remedy = 'take a name that is not blank, "." or "..", and ends in no line break'
+            raise InvalidArgument(argument, f"{name!r}", remedy)
 
 
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -198,6 +197,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """What entries count as until they are told; None if they are pending."""
         return None if self.at_window_end == "ignore" or self.provisional is not True else self.at_window_end
 
+    @property
+    def paused(self) -> bool:
+        """Whether every decision shows the baseline or the control slate."""
+        return self.mode != "online" or self.control == 1.0
+
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The description of a problem: arms, items, reward, which slates may be shown, and the settings.
@@ -300,11 +304,10 @@ def _actions(spec: ProblemSpec, arms: Names) -> Actions:
 
 def check_size(n_arms: int, n_items: int, support: dict[str, list[str]] | None) -> None:
     """Refuse a problem with too many entries."""
-    if support is None and n_arms * n_items > MAX_ENTRIES:
-        raise InvalidArgument("arms", f"{n_arms} arms x {n_items} items", f"at most {MAX_ENTRIES}")
-    entries = 0 if support is None else sum(len(touched) for touched in support.values())
+    entries = n_arms * n_items if support is None else sum(len(touched) for touched in support.values())
     if entries > MAX_ENTRIES:
-        raise InvalidArgument("support", f"{entries} entries", f"at most {MAX_ENTRIES}")
+        wrong = f"{n_arms} arms x {n_items} items" if support is None else f"{entries} entries"
+        raise InvalidArgument("arms" if support is None else "support", wrong, f"at most {MAX_ENTRIES}")
 
 
 def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Sparse:
@@ -368,9 +371,8 @@ def _check_control(settings: Settings, problem: Problem, arms: Names) -> None:
     if settings.guardrail is not None and settings.control == 0.0:
         raise InvalidArgument("settings.guardrail", "given without control", "give a share of control, such as 0.05")
     if settings.control_slate == "uniform" and not problem.actions.matroid:
-        raise InvalidArgument(
-            "settings.control_slate", "the action set is no matroid", 'give the names of a slate, or "baseline"'
-        )
+        remedy = 'give the names of a slate, or "baseline"'
+        raise InvalidArgument("settings.control_slate", "the action set is no matroid", remedy)
     if isinstance(settings.control_slate, list):
         try:
             slate = arms.numbers(settings.control_slate)

@@ -24,10 +24,9 @@ def _from_settings(learner: ProblemState) -> list[str]:
         found.append("at_window_end has no effect: window_s is null, so no window ends")
     if settings.late == "learn" and settings.window_s is None:
         found.append("late has no effect: window_s is null, so no feedback is late")
-    if settings.explore > 0.0 and settings.mode != "online":
-        found.append(f"explore has no effect: mode {settings.mode} answers with the baseline")
-    if settings.control > 0.0 and settings.mode != "online":
-        found.append(f"control has no effect: mode {settings.mode} answers with the baseline")
+    for share in ("explore", "control"):
+        if getattr(settings, share) > 0.0 and settings.mode != "online":
+            found.append(f"{share} has no effect: mode {settings.mode} answers with the baseline")
     fixed = settings.control_slate if settings.control > 0.0 else ""
     if isinstance(fixed, list) and (missing := len(fixed) - len(fixed_slate(learner, fixed, ~learner.retired))):
         found.append(f"control has no effect: {missing} of control_slate is retired; name others as policy.baseline")

@@ -12,11 +12,8 @@ from starlette.responses import Response
 
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded, refusal
-from superarm.service.http.auth import Principal, permit
-from superarm.service.http.handlers import Call
-from superarm.service.http.operations import Operation
-from superarm.service.http.query import explain, parse_query
-from superarm.service.http.service import Service
+from superarm.service.http.operations import Call, Operation
+from superarm.service.http.service import Principal, Service, explain, parse_query, permit
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
@@ -56,11 +53,9 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Response:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
-        query = parse_query(
-            dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)), operation.query
-        )
-        slash = ENCODED_SLASH.decode()
-        path = {name: value.replace(slash, "/") for name, value in scope["path_params"].items()}
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        query = parse_query(given, operation.query)
+        path = {name: value.replace(ENCODED_SLASH.decode(), "/") for name, value in scope["path_params"].items()}
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
         body: Any = await service.bodies.read(receive, headers)
@@ -70,8 +65,7 @@ class Endpoint:
             body = self._decoder.decode(body)
         elif self._decoder is not None:
             body = await asyncio.to_thread(self._decoder.decode, body)
-        call = Call(service, who, path, query, body)
-        status, answer = await operation.handler(call)
+        status, answer = await operation.handler(Call(service, who, path, query, body))
         return Response(answer, status, None, "application/x-ndjson") if self._raw else json_reply(status, answer)
 
 
@@ -87,7 +81,9 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
     """
-    service.require_started()
+    condition = service.coordinator.condition
+    if condition.phase in ("starting", "failed"):
+        raise overloaded(f"{condition.phase}: {condition.public_reason}", 2)
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
@@ -121,8 +117,7 @@ def _check_origin(headers: Headers, host: bytes) -> None:
 
 @functools.lru_cache(64)
 def _is_loopback(host: bytes) -> bool:
-    name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
-    return name in LOOPBACK
+    return (host if host.endswith(b"]") else host.rpartition(b":")[0] or host) in LOOPBACK
 
 
 def require_json(headers: Headers) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import msgspec
 
 from superarm import __version__
-from superarm.service.domain.components import Name
-from superarm.service.domain.spec import ProblemName
 from superarm.service.errors import ErrorReply
-from superarm.service.http.operations import Operation
+from superarm.service.http.operations import PATH_PARAMETERS, Operation
 
 _REF = "#/components/schemas/{name}"
 _WORDS = {
@@ -28,12 +26,6 @@ _WORDS = {
     503: "The service cannot answer now, and nothing was written; see Retry-After.",
 }
 _ALWAYS = (401, 403, 408, 413, 422, 429, 503)
-PATH_PARAMETERS = {
-    "name": ("The name of the problem.", "ads"),
-    "id": ("The id of the decision; a slash in it is written %2F.", "visit-1"),
-    "version": ("The number of the version, counted from 1.", "1"),
-}
-"""What a part of a path is, and an example of it; a new one is described here."""
 _SAME = {"SettingsBody": "Settings", "PolicyChange": "PolicySpec"}
 """Objects whose fields mean what those of another one do."""
 
@@ -113,11 +105,9 @@ def _operation(op: Operation) -> dict[str, Any]:
 
 
 def _parameter(name: str) -> dict[str, Any]:
-    schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
-    if name != "version":
-        schema = msgspec.json.schema(ProblemName if name == "name" else Name)
-    text, example = PATH_PARAMETERS[name]
-    return {"name": name, "in": "path", "required": True, "schema": schema, "description": text, "example": example}
+    text, example, kind = PATH_PARAMETERS[name]
+    told = {"schema": msgspec.json.schema(kind), "description": text, "example": example}
+    return {"name": name, "in": "path", "required": True, **told}
 
 
 def fill(path: str, **given: Any) -> str:
@@ -126,7 +116,7 @@ def fill(path: str, **given: Any) -> str:
     >>> fill("/v1/problems/{name}/versions/{version}", name="p")
     '/v1/problems/p/versions/1'
     """
-    return path.format_map({name: example for name, (_, example) in PATH_PARAMETERS.items()} | given)
+    return path.format_map({name: example for name, (_, example, _) in PATH_PARAMETERS.items()} | given)
 
 
 def _query(kind: Any) -> list[dict[str, Any]]:

@@ -1,9 +1,12 @@
-"""Turn the state into replies: problems, decisions, arms, the lift, and why a slate was chosen."""
+"""Turn the state into replies: problems, decisions, arms, lift, why a slate was chosen; and the log into the audit."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
@@ -12,55 +15,45 @@ from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service import replies
+from superarm.service.domain import events
 from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
+from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
+from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
+from superarm.service.storage.base import Store
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> replies.DecisionReply:
     """The reply that shows a decision, with the names of its arms."""
-    asked, names = record.asked, learner.arms.all
-    return replies.DecisionReply(
-        asked.id,
-        asked.problem,
-        [names[j] for j in record.action],
-        list(record.action),
-        asked.t,
-        asked.version,
-        record.state,
-        created,
-        None if asked.propensities is None else list(asked.propensities),
-        None if asked.policy_action is None else [names[j] for j in asked.policy_action],
-        list(asked.slots) or None,
-        None if asked.items is None else [learner.items.all[i] for i in asked.items],
-        None if asked.inclusion is None else list(asked.inclusion),
-        asked.group,
-        asked.fallback,
-        None if asked.context is None else asked.context.given,
-        None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
-    )
+    asked, names, contexts = record.asked, learner.arms.all, learner.contexts
+    same: Any = {name: getattr(asked, name) for name in _SAME}
+    shown: Any = {"arms": [names[j] for j in record.action], "action": record.action, "state": record.state}
+    if asked.policy_action is not None:
+        shown["policy_arms"] = [names[j] for j in asked.policy_action]
+    if asked.slots:
+        shown["slots"] = asked.slots
+    if asked.items is not None:
+        shown["items"] = [learner.items.all[i] for i in asked.items]
+    if asked.context is not None and contexts is not None:
+        shown |= {"context": asked.context.given, "segment": contexts.segment(asked)}
+    return replies.DecisionReply(**same, **shown, created=created)
+
+
+_SAME = ("id", "problem", "t", "version", "propensities", "inclusion", "group", "fallback")
+"""What a reply tells of a decision as the log has it."""
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemReply:
     """The reply that shows the current state of a problem."""
-    advice = recommend(learner.problem)
-    return replies.ProblemReply(
-        name,
-        learner.problem.n_arms,
-        learner.problem.n_items,
-        learner.problem.k,
-        learner.decisions,
-        pending,
-        len(learner.versions),
-        learner.settings,
-        list(learner.items.all),
-        learner.problem.weights.tolist(),
-        list_warnings(learner),
-        learner.learner.asked,
-        advice.reason if learner.settings.policy.name == advice.name else UNSET,
-    )
+    advice, settings, own = recommend(learner.problem), learner.settings, learner.problem
+    sizes: Any = {"n_arms": own.n_arms, "n_items": own.n_items, "k": own.k, "decisions": learner.decisions}
+    parts: Any = {"items": list(learner.items.all), "weights": own.weights.tolist(), "settings": settings}
+    parts |= {"warnings": list_warnings(learner), "t": learner.learner.asked, "pending": pending}
+    reason = advice.reason if settings.policy.name == advice.name else UNSET
+    return replies.ProblemReply(name=name, version=len(learner.versions), reason=reason, **sizes, **parts)
 
 
 def items(learner: ProblemState) -> replies.ItemsReply:
@@ -84,37 +77,23 @@ def items(learner: ProblemState) -> replies.ItemsReply:
     return replies.ItemsReply(True, names, said, *counts, groups, versions, realised, claimed)
 
 
-def lift(learner: ProblemState, delta: float, item: int | None = None) -> replies.LiftReply:
-    """The reply that compares the policy with the control share, in total or in what one item contributed."""
+def lift(learner: ProblemState, delta: float, part: str | None = None) -> replies.LiftReply:
+    """The reply that compares the policy with the control share, in total, by one item or in one segment."""
     learner.flush()
-    sums = learner.history.lift
-    found = measure_lift(sums, delta, item)
-    groups = ((sums.policy, found.policy), (sums.control, found.control))
-    policy, control = (
-        replies.GroupReply(
-            one.decisions if item is None else one.of_item(item).n, mean and replies.IntervalReply(*mean)
-        )
-        for one, mean in groups
-    )
-    return replies.LiftReply(
-        learner.settings.control,
-        delta,
-        sums.since,
-        policy,
-        control,
-        None if found.difference is None else replies.IntervalReply(*found.difference),
-        None if found.relative is None else replies.IntervalReply(*found.relative),
-        found.verdict,
-        sums.left_out,
-        learner.guarded,
-        None if item is None else learner.items.all[item],
-        _earned(learner, item),
-    )
+    sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
+    if part is not None and stratum is None:
+        raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
+    found = measure_lift(sums, delta, stratum)
+    told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
+    for name in ("policy", "control"):
+        told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
+    told |= {"verdict": found.verdict, "left_out": sums.left_out, "fallback": learner.guarded, "item": part}
+    return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
 
 
-def _earned(learner: ProblemState, item: int | None) -> replies.EarnedReply | None:
+def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:
     """Realised beside estimated rewards."""
-    earned = learner.history.earned(learner.weighty_items, item)
+    earned = learner.history.earned(learner.weighty_items, stratum)
     if earned is None:
         return None
     value, warning = earned.realised.value, warn_of_gap(learner, earned) or ""
@@ -181,3 +160,103 @@ def explanation(problem: str, found: Explanation) -> replies.ExplanationReply:
         estimates = arm.estimate.tolist(), arm.optimistic.tolist()
         arms.append(replies.ExplainedArmReply(arm.name, *estimates, arm.gain, arm.estimated_gain, effects))
     return replies.ExplanationReply(found.decision.id, problem, arms)
+
+
+MAX_NAMES = 100
+"""Of a change with more names, only so many are shown."""
+
+
+class AuditEntry(Struct, frozen=True):
+    """One change.
+
+    Parameters
+    ----------
+    at
+        When, in milliseconds since 1970.
+    what
+        What was changed.
+    problem
+        Of which problem; null for keys.
+    by
+        The id of the key that did it.
+    details
+        What it changed.
+    """
+
+    at: int
+    what: str
+    problem: str | None
+    by: str
+    details: dict[str, Any]
+
+
+class AuditReply(Struct, frozen=True):
+    """A page of changes, newest first.
+
+    Parameters
+    ----------
+    entries
+        The changes.
+    total
+        How many there are.
+    """
+
+    entries: list[AuditEntry]
+    total: int
+
+
+def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntry]:
+    """All changes of a tenant, newest first; with ``problem``, only those of this problem."""
+    found = [*(_key_changes(store, tenant) if problem is None else ()), *_changes(store, tenant, problem)]
+    found.reverse()
+    found.sort(key=lambda entry: entry.at, reverse=True)  # of one millisecond, the later one stays first
+    return found
+
+
+_UNSAID = (events.Fitted, events.Refitted, events.Framed)
+"""What the service estimates anew by itself, again and again."""
+
+
+def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
+    for read in store.tail({}, problems=True):
+        entry = read.entry
+        if isinstance(entry.event, (events.Fitted, events.Refitted, events.Framed)) or entry.event == Compacted(
+            entry.event.at, 0
+        ):
+            continue  # of an estimate, not a change; or it only ends a log
+        if entry.tenant == tenant and problem in (None, entry.stream):
+            what, details = _describe(entry.event)
+            yield AuditEntry(entry.event.at, what, entry.stream, getattr(entry.event, "by", ""), details)
+
+
+def _describe(event: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(event, Created):
+        settings = msgspec.to_builtins(event.spec.settings)
+        return "created", {"n_arms": len(event.spec.arms), "n_items": len(event.spec.item_names), "settings": settings}
+    if isinstance(event, Changed):
+        return "settings", {"version": event.version, "settings": msgspec.to_builtins(event.settings)}
+    if isinstance(event, (Armed, Itemed)):
+        numbers = {"n_added": len(event.add), "n_retired": len(event.retire)}
+        shown = {"added": event.add[:MAX_NAMES], "retired_numbers": event.retire[:MAX_NAMES]}
+        if isinstance(event, Armed) and event.restore:
+            numbers["n_restored"], shown["restored_numbers"] = len(event.restore), event.restore[:MAX_NAMES]
+        return ("arms" if isinstance(event, Armed) else "items"), numbers | shown
+    details: dict[str, Any] = {}
+    if isinstance(event, Learnt):
+        details = {"version": event.version, "classes": len(event.shares), "of": event.of}
+    if isinstance(event, (Compacted, ErasureRequested)):
+        details = {"decisions": event.n}
+    if isinstance(event, events.Guarded):
+        details = {"fallback": event.fallback}
+    if isinstance(event, Warmed):
+        return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
+    return str(event.__struct_config__.tag), details  # "deleted", for instance
+
+
+def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:
+    for row in store.key_rows():
+        if row.tenant == tenant:
+            details = {"key": row.id, "scopes": row.scopes.split(","), "note": row.note}
+            yield AuditEntry(row.created, "key created", None, "", details)
+            if row.revoked is not None:
+                yield AuditEntry(row.revoked, "key revoked", None, "", {"key": row.id})

@@ -1,8 +1,10 @@
-"""Administration of problems: create them, change their arms, items and settings, add past outcomes."""
+"""Administration of problems: create them, change their arms, items and settings, add past outcomes, learn items."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,22 @@ from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.items.counts import learn_answers
+from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Learnt, Warmed
+from superarm.service.domain.learnt import LearntItems
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.schemas import ArmsBody, ItemsBody, PastBody
+from superarm.service.schemas import ArmsBody, ItemsBody, LearnBody, PastBody
+from superarm.service.storage.base import StoreUnavailable
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -33,11 +40,9 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
         specs.check_new_names([name], "name")
         spec = await asyncio.to_thread(_check, spec)
         if len(await coordinator.ownership.names(tenant)) >= limit:
-            raise RequestError(
-                429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
-            )
-        key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
-        created = Created(now_ms(), spec, key, by)
+            said = f"this tenant has {limit} problems, the limit of this service"
+            raise RequestError(429, "too_many_problems", said, 60)
+        created = Created(now_ms(), spec, secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}", by)
         await coordinator.rehearse(created)
         if await coordinator.create(tenant, name, created):
             return True
@@ -120,41 +125,36 @@ def _given(body: Any, kind: type[Struct]) -> dict[str, Any]:
 
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: str, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
-    learner = await coordinator.find(tenant, name)
-    earlier = {str(n): one for n, one in enumerate(learner.versions, 1)}.get(version)
+    earlier = {str(n): one for n, one in enumerate((await coordinator.find(tenant, name)).versions, 1)}.get(version)
     if earlier is None:
         raise unknown("version", version[:40])
     return await change_settings(coordinator, tenant, name, lambda _: earlier, by)
 
 
-async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: ArmsBody, by: str) -> bool:
+def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     """Add and retire arms; adding a retired arm restores it. What is there, or retired, already is skipped."""
-
-    def plan(learner: ProblemState) -> Armed | None:
-        known = set(learner.arms.all)
-        add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
-        specs.check_new_names(add, "add")
-        if len(learner.arms.all) + len(add) > specs.MAX_ARMS:
-            raise invalid("add", "too many arms", f"a problem has at most {specs.MAX_ARMS}")
-        names = Names([*learner.arms.all, *add], "arms")
-        retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
-        again = known.intersection(body.add).difference(body.retire)
-        restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
-        if not add and not retire and not restore:
-            return None
-        if not add:
-            return Armed(now_ms(), [], retire, by, restore=restore)
-        support, features = _new_support(learner, add, body), _new_features(learner, add, body)
-        try:
-            require_actions(learner.problem, body.actions)
-            more = enlarge(learner.learner, add, body.actions, support)
-            check_context(with_arms(learner.problem, len(add), *more, features))
-        except InvalidArgument as error:
-            remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
-            raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
-        return Armed(now_ms(), add, retire, by, body.actions, support, features, restore)
-
-    return await coordinator.change(tenant, name, plan, 10 * (len(body.add) + len(body.retire)))
+    known = set(learner.arms.all)
+    add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
+    specs.check_new_names(add, "add")
+    if len(learner.arms.all) + len(add) > specs.MAX_ARMS:
+        raise invalid("add", "too many arms", f"a problem has at most {specs.MAX_ARMS}")
+    names = Names([*learner.arms.all, *add], "arms")
+    retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
+    again = known.intersection(body.add).difference(body.retire)
+    restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
+    if not add and not retire and not restore:
+        return None
+    if not add:
+        return Armed(now_ms(), [], retire, by, restore=restore)
+    support, features = _new_support(learner, add, body), _new_features(learner, add, body)
+    try:
+        require_actions(learner.problem, body.actions)
+        more = enlarge(learner.learner, add, body.actions, support)
+        check_context(with_arms(learner.problem, len(add), *more, features))
+    except InvalidArgument as error:
+        remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
+        raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
+    return Armed(now_ms(), add, retire, by, body.actions, support, features, restore)
 
 
 def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
@@ -195,38 +195,32 @@ def _gone(learner: ProblemState, arm: int) -> bool:
     return arm < len(learner.retired) and bool(learner.retired[arm])
 
 
-async def change_items(coordinator: Coordinator, tenant: str, name: str, body: ItemsBody, by: str) -> bool:
+def plan_items(learner: ProblemState, body: ItemsBody, by: str) -> Itemed | None:
     """Add and retire items; a retired item has the weight 0."""
-
-    def plan(learner: ProblemState) -> Itemed | None:
-        if learner.learnt is not None:
-            raise invalid("add", "the items of this problem are learnt", "leave them to it")
-        weights = [1.0] * len(body.add) if body.weights is None else body.weights
-        if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
-            raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one weight per item")
-        known = set(learner.items.all)
-        fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in known]
-        add, weights = [item for item, _ in fresh], [w for _, w in fresh]
-        specs.check_new_names(add, "add")
-        if len(learner.items.all) + len(add) > specs.MAX_ITEMS:
-            raise invalid("add", "too many items", f"a problem has at most {specs.MAX_ITEMS}")
-        _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
-        retire = [
-            i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.learner.retired_items
-        ]
-        left = np.concatenate([np.delete(learner.problem.weights, retire), weights])
-        if not left.any():
-            raise invalid("retire", "no item with a weight would be left", "add one, or retire fewer")
-        if not add and not retire:
-            return None
-        if add:
-            try:
-                with_items(learner.problem, weights)
-            except InvalidArgument as error:
-                raise invalid("add", error.wrong, error.remedy) from None
-        return Itemed(now_ms(), add, weights, retire, by)
-
-    return await coordinator.change(tenant, name, plan)
+    if learner.learnt is not None:
+        raise invalid("add", "the items of this problem are learnt", "leave them to it")
+    weights = [1.0] * len(body.add) if body.weights is None else body.weights
+    if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
+        raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one weight per item")
+    known = set(learner.items.all)
+    fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in known]
+    add, weights = [item for item, _ in fresh], [w for _, w in fresh]
+    specs.check_new_names(add, "add")
+    if len(learner.items.all) + len(add) > specs.MAX_ITEMS:
+        raise invalid("add", "too many items", f"a problem has at most {specs.MAX_ITEMS}")
+    _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
+    retire = [i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.learner.retired_items]
+    left = np.concatenate([np.delete(learner.problem.weights, retire), weights])
+    if not left.any():
+        raise invalid("retire", "no item with a weight would be left", "add one, or retire fewer")
+    if not add and not retire:
+        return None
+    if add:
+        try:
+            with_items(learner.problem, weights)
+        except InvalidArgument as error:
+            raise invalid("add", error.wrong, error.remedy) from None
+    return Itemed(now_ms(), add, weights, retire, by)
 
 
 def _fits(n_arms: int, n_items: int) -> None:
@@ -234,29 +228,78 @@ def _fits(n_arms: int, n_items: int) -> None:
         raise invalid("add", f"{n_arms} arms x {n_items} items", f"a problem has at most {specs.MAX_ENTRIES} entries")
 
 
-async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
+def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | None:
     """Add past outcomes; the same id with the same body counts once."""
-    size, digest = sum(map(len, body.outcomes)), digest_request(body)
+    digest = digest_request(body)
+    if (known := learner.warmed.get(body.id)) is not None:
+        if known != digest:
+            raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
+        return None
+    specs.check_new_names([body.id], "id")
+    if learner.contexts is not None:
+        wrong = "outcomes without a decision have no context, and this problem learns from contexts"
+        raise invalid("outcomes", wrong, "ask for decisions with their contexts, and report what came of them")
+    missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
+    if missing is not None:
+        raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
+    arms = [j for arm in body.arms if (j := learner.arms.number(arm)) is not None]
+    widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
+    if tuple(len(row) for row in body.outcomes) != widths:
+        raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
+    rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
+    return Warmed(now_ms(), body.id, digest, arms, rows, learner.learner.past_round(past(learner.problem, arms, rows)))
 
-    def plan(learner: ProblemState) -> Warmed | None:
-        known = learner.warmed.get(body.id)
-        if known is not None:
-            if known != digest:
-                raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
-            return None
-        specs.check_new_names([body.id], "id")
-        if learner.contexts is not None:
-            wrong = "outcomes without a decision have no context, and this problem learns from contexts"
-            raise invalid("outcomes", wrong, "ask for decisions with their contexts, and report what came of them")
-        missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
-        if missing is not None:
-            raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
-        arms = [j for arm in body.arms if (j := learner.arms.number(arm)) is not None]
-        widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
-        if tuple(len(row) for row in body.outcomes) != widths:
-            raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
-        rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
-        t = learner.learner.past_round(past(learner.problem, arms, rows))
-        return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
-    return await coordinator.change(tenant, name, plan, size)
+log = logging.getLogger("superarm.learning")
+
+LOOK_SECONDS = 0.5
+"""How often it is looked whether items are due to be learnt."""
+
+
+async def learn_regularly(coordinator: Coordinator) -> None:
+    """Learn the items of each problem when they are due, as long as the process runs, one problem at a time."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        for key, state in list(coordinator.ledger.problems.items()):
+            if state.learnt is None or not state.learnt.due:
+                continue
+            try:
+                await learn_items(coordinator, key)
+            except (RequestError, StoreUnavailable) as error:
+                log.warning("items of problem %r could not be learnt now: %s", key[1], error)
+            except Exception:
+                log.exception("items of problem %r could not be learnt", key[1])
+
+
+async def learn_items(coordinator: Coordinator, key: Key, by: str = "") -> bool:
+    """Learn the items of a problem anew, and write them as a version; False if another one came in between."""
+
+    def begin(state: ProblemState) -> tuple[int, partial[Items]]:
+        learnt = learnt_of(state)
+        told, version = list(learnt.counts.told.values()), len(learnt.versions)
+        return version, partial(learn_answers, told, learnt.counts.items.arms, version + 1)
+
+    version, learn = await coordinator.read(*key, begin)
+    items = await asyncio.to_thread(learn)
+
+    def plan(state: ProblemState) -> Learnt | None:
+        learnt = learnt_of(state)
+        return learnt.next_version(items, now_ms(), by) if len(learnt.versions) == version else None
+
+    return await coordinator.change(*key, plan)
+
+
+def plan_earlier_items(state: ProblemState, body: LearnBody, by: str) -> Learnt:
+    """The items of an earlier version, as a new one."""
+    learnt, version = learnt_of(state), body.version or 0
+    if not 1 <= version <= len(learnt.versions):
+        raise unknown("version", str(version))
+    made = {"at": now_ms(), "version": len(learnt.versions) + 1, "n": len(learnt.counts.told), "by": by}
+    return replace(learnt.versions[version - 1], **made, since=learnt.counts.since, of=version)
+
+
+def learnt_of(state: ProblemState) -> LearntItems:
+    """The items that a problem learns, or 422."""
+    if state.learnt is None:
+        raise invalid("items", "those of this problem are given", 'create one with items: "learn"')
+    return state.learnt

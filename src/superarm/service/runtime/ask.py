@@ -22,7 +22,7 @@ from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest
 from superarm.service.domain.spec import check_new_names
-from superarm.service.errors import RequestError, conflict, invalid, unknown
+from superarm.service.errors import RequestError, conflict, invalid
 from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.schemas import AskBody
 
@@ -40,9 +40,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
             check_new_names([id], "id")
         _check_rate(coordinator, tenant, name, state)
 
-        def plan(state: ProblemState | None, record: DecisionRecord | None) -> Asked | None:
-            if state is None:
-                raise unknown("problem", name)
+        def plan(state: ProblemState, record: DecisionRecord | None) -> Asked | None:
             if record is not None:
                 return None  # another request with this id came first
             _check_pending(coordinator, tenant, name, state)
@@ -61,8 +59,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
 
 def _names_in(body: AskBody) -> int:
     """How many arms a request names."""
-    named = len(body.eligible or ()) + len(body.excluded)
-    return named + sum(len(slot.excluded) for slot in body.slots or ())
+    return (len(body.eligible or ()) + len(body.excluded)) + sum(len(slot.excluded) for slot in body.slots or ())
 
 
 def _check_pending(coordinator: Coordinator, tenant: str, name: str, state: ProblemState) -> None:
@@ -76,9 +73,9 @@ def _check_pending(coordinator: Coordinator, tenant: str, name: str, state: Prob
 def _check_rate(coordinator: Coordinator, tenant: str, name: str, state: ProblemState) -> None:
     """Refuse with 429 a decision above the rate of its problem."""
     rate = state.settings.max_per_second
-    if rate is not UNSET and not coordinator.rates.take(f"{tenant}/{name}", rate):
+    if rate is not UNSET and (wait := coordinator.rates.take(f"{tenant}/{name}", rate)):
         said = f"problem {name!r} makes at most {rate:g} decisions per second, its max_per_second"
-        raise RequestError(429, "too_many_requests", said, math.ceil(1.0 / rate))
+        raise RequestError(429, "too_many_requests", said, math.ceil(wait))
 
 
 def digest_request(body: msgspec.Struct) -> str:
@@ -144,10 +141,8 @@ def find_slots(learner: ProblemState, request: SlateRequest, *, is_baseline: boo
 def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | None:
     """The context of a request as the policy takes it; None if the problem has none."""
     if learner.contexts is None and (body.context is not None or body.pairs is not None):
-        wrong = "the problem was created without one"
-        raise invalid(
-            "context" if body.pairs is None else "pairs", wrong, "leave it out, or create a problem with context"
-        )
+        field, wrong = "context" if body.pairs is None else "pairs", "the problem was created without one"
+        raise invalid(field, wrong, "leave it out, or create a problem with context")
     return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
 
 

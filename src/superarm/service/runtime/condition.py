@@ -75,20 +75,20 @@ class TokenBuckets:
     """One bucket per name: ``rate`` tokens per second on average, twice as many at once.
 
     >>> buckets = TokenBuckets()
-    >>> [buckets.take("key", 0.5) for _ in range(2)]
-    [True, False]
+    >>> [round(buckets.take("key", 0.5)) for _ in range(2)]
+    [0, 2]
     """
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str, rate: float) -> bool:
-        """Take a token; False if there is none."""
+    def take(self, name: str, rate: float) -> float:
+        """Take a token, and return 0; if there is none, return in how many seconds there will be one."""
         tokens = self.tokens(name, rate)
         if tokens < 1.0:
-            return False
+            return (1.0 - tokens) / rate
         self._buckets[name] = (tokens - 1.0, time.monotonic())
-        return True
+        return 0.0
 
     def charge(self, name: str, rate: float, n: int) -> None:
         """Take ``n`` tokens, also if there are not as many: the bucket is in debt until they have come."""

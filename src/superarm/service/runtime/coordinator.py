@@ -9,7 +9,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
@@ -24,7 +24,7 @@ from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer, resolve
 from superarm.service.storage import base
 from superarm.service.storage.base import LogLine, Store, StoreUnavailable
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import copy_state, pack_snapshot, restore_ledger
 
 log = logging.getLogger("superarm.coordinator")
 
@@ -33,9 +33,6 @@ SNAPSHOT_EVERY = 50_000
 
 RETRY_SECONDS = 1.0
 """How long a worker waits before it tries again to reach the database."""
-
-IDLE_PROBES = 5
-"""A connection to PostgreSQL is tried every so many seconds even if nothing seems wrong."""
 
 MAX_BATCH = 64
 """So many requests of a problem are planned together at most, and written by one transaction."""
@@ -61,8 +58,8 @@ class Written(NamedTuple):
 class Work(NamedTuple):
     """A request to write an event: ``plan`` makes it of the problem and the decision, or raises ``RequestError``.
 
-    ``stream`` is a decision's id, or "" for an event of the problem itself; ``size`` is how many numbers it has. A
-    ``new`` decision is not looked for in the log.
+    ``stream`` is a decision's id, or "" for an event of the problem itself; ``size`` is how many numbers it has. What
+    is ``new``, a problem or a decision, need not be known, and is not looked for in the log.
     """
 
     stream: str
@@ -97,7 +94,7 @@ class Coordinator:
         self.deadlines = Deadlines()
         self.on_failed: Callable[[], None] = lambda: None
         self.locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)  # each keeps everybody from a problem
-        self._creating = asyncio.Lock()
+        self._creating, self._saving = asyncio.Lock(), asyncio.Lock()
         self._queues: dict[Key, deque[Work]] = {}
         self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,7 +130,7 @@ class Coordinator:
     async def rehearse(self, *created: Created) -> None:
         """Compile the kernels that problems need, in a thread, before a request needs them."""
         if self._compiled:
-            await asyncio.to_thread(_rehearse, created)
+            await asyncio.to_thread(lambda: (ops.load(), *map(rehearse, created)))
 
     def note_writing(self, wrong: str) -> None:
         """Note why the log cannot be written; empty if it can."""
@@ -231,27 +228,20 @@ class Coordinator:
         record = await self.record(tenant, name, id)
         if self.ledger.record((tenant, id)) is None:
             size = THREAD_SIZE  # planning reads it from the log again
-        size = max(size, len(record.action) * record.asked.n_items)
-        done = await self.submit((tenant, name), id, plan, size)
+        done = await self.submit((tenant, name), id, plan, max(size, len(record.action) * record.asked.n_items))
         return done.event is not None, done.record or record, done.event
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:
         """Write the event that ``plan`` makes of a problem; False if it makes none."""
         await self.find(tenant, name)
-
-        def plan_change(state: ProblemState | None, _: Any) -> Any:
-            if state is None:
-                raise unknown("problem", name)
-            return plan(state)
-
-        return (await self.submit((tenant, name), "", plan_change, size)).event is not None
+        return (await self.submit((tenant, name), "", lambda state, _: plan(state), size)).event is not None
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if it has been created meanwhile."""
         size = len(event.spec.arms) * (1 + len(event.spec.item_names))
         async with self._creating:
-            done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event, size)
-        return done.event is not None
+            plan: Callable[[Any, Any], Any] = lambda state, _: event if state is None else None  # noqa: E731
+            return (await self.submit((tenant, name), "", plan, size, new=True)).event is not None
 
     async def submit(
         self, problem: Key, stream: str, plan: Callable[[Any, Any], Any], size: int = 0, *, new: bool = False
@@ -330,6 +320,8 @@ class Coordinator:
 
     def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
+        if state is None and (work.stream or not work.new):
+            raise unknown("problem", problem[1])
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
             record = record or base.recall_decision(self.store, key)
@@ -425,39 +417,33 @@ class Coordinator:
 
     async def watch(self) -> None:
         """Look every second whether the log can be written."""
-        rounds = 0
         while True:
             await asyncio.sleep(RETRY_SECONDS)
-            rounds += 1
-            await self.look(idle=self.store.shards is not None and rounds % IDLE_PROBES == 0)
+            await self.look()
 
-    async def look(self, *, idle: bool = False) -> None:
-        """Report a stalled writer; with ``idle``, or if the log could not be written, try to write."""
+    async def look(self) -> None:
+        """Report a stalled writer; if the log could not be written, try to write."""
         overload = self.writer.overload()
         if overload is not None:
             self.condition.note(overload)
-        elif idle or self.condition.fault:
+        elif self.condition.fault:
             await self.writer.probe()
 
     # --- snapshots ---
 
     async def save_snapshot(self) -> None:
-        """Save a snapshot of all problems."""
+        """Save a snapshot of all problems; others wait only while the state is copied."""
         try:
-            async with self.lock_all():
-                self.unsaved = 0
-                saved = await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
-            await self.writer.run(lambda: self.store.save(saved))
+            async with self._saving:  # one after the other, so that the newest is saved last
+                async with self.lock_all():
+                    self.unsaved = 0
+                    state = await asyncio.to_thread(copy_state, self.ledger, self.position)
+                saved = await asyncio.to_thread(pack_snapshot, state)
+                await self.writer.run(lambda: self.store.save(saved))
         except (StoreUnavailable, RequestError) as error:
             log.warning("a snapshot could not be written: %s", error)
         except Exception:
             log.exception("a snapshot could not be written")
-
-
-def _rehearse(created: Iterable[Created]) -> None:
-    ops.load()
-    for one in created:
-        rehearse(one)
 
 
 def _take_batch(queue: deque[Work]) -> list[Work]:

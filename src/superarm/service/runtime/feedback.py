@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from superarm.core.arrays import Floats
-from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain import decision as decisions
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Expired, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
@@ -33,7 +33,7 @@ MANY_VALUES = 1_000
 """Feedback with so many values is stored as whole rows of arms."""
 
 
-Parsed = tuple[list[Unit], rules.Others, rules.Rows]
+Parsed = tuple[list[Unit], decisions.Others, decisions.Rows]
 """Units, the arms outside of the slate that they are about, and whole rows of arms of which nothing is known."""
 
 
@@ -41,22 +41,11 @@ async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: 
     """Feedback of a decision."""
 
     def plan(learner: ProblemState, record: DecisionRecord) -> Told | None:
-        return plan_feedback(record, learner, body)
+        units, others, rows = parse_feedback(record, learner, body)
+        return decisions.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
 
     size = len(body.feedback or ()) + sum(map(len, body.outcome or ()))
     return reply(*await coordinator.decide(tenant, name, id, plan, size))
-
-
-def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
-    """The event that feedback makes, or None if it changes nothing."""
-    units, others, rows = parse_feedback(record, learner, body)
-    try:
-        event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
-    except RequestError as error:
-        learner.history.conflicting += error.status == 409
-        raise
-    learner.history.repeated += event is None
-    return event
 
 
 def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedReply:
@@ -71,8 +60,7 @@ async def activate(coordinator: Coordinator, tenant: str, name: str, id: str, bo
 
     def plan(learner: ProblemState, record: DecisionRecord) -> object:
         shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
-        widths = None if shown is None else learner.widths(shown)
-        return rules.activation(record, shown, now_ms(), widths)
+        return decisions.activation(record, shown, now_ms(), None if shown is None else learner.widths(shown))
 
     applied, record, _ = await coordinator.decide(tenant, name, id, plan)
     return AppliedReply(applied, False, record.state)
@@ -88,12 +76,10 @@ async def expire(coordinator: Coordinator) -> None:
 
 
 async def _expire_one(coordinator: Coordinator, key: Key) -> None:
-    def plan(learner: ProblemState, record: DecisionRecord) -> Expired | None:
-        return rules.expiry(record, learner.settings, now_ms())
-
     try:
         if (known := coordinator.ledger.pending.get(key)) is not None:
-            await coordinator.decide(key[0], known.asked.problem, key[1], plan)
+            place = key[0], known.asked.problem, key[1]
+            await coordinator.decide(*place, lambda state, record: decisions.expiry(record, state.settings, now_ms()))
     except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
     except Exception:
@@ -106,23 +92,21 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
     if (body.feedback is None) == (body.outcome is None):
         raise invalid("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
     slate = frozenset(record.action)
-    if body.feedback is not None:
-        if body.seen is not None or body.arms is not None:
-            field = "seen" if body.seen is not None else "arms"
-            raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        units = [_unit(record, slate, learner, unit) for unit in body.feedback]
-        return units, _others(record, slate, learner, units), ()
-    units, rows = _flat(record, slate, learner, body)
+    if body.feedback is not None and (body.seen is not None or body.arms is not None):
+        field = "seen" if body.seen is not None else "arms"
+        raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
+    units, rows = _told(record, slate, learner, body)
     return units, _others(record, slate, learner, units), rows
 
 
-def _others(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, units: list[Unit]) -> rules.Others:
+def _others(
+    record: DecisionRecord, slate: frozenset[int], learner: ProblemState, units: list[Unit]
+) -> decisions.Others:
     """The arms outside of the slate that feedback is about, each with how many items it has."""
     if not learner.triggered:
         return ()
     arms = tuple(dict.fromkeys(arm for arm, _, _ in units if arm not in slate))
-    widths = learner.widths(arms)
-    return tuple(zip(arms, widths or (record.asked.n_items,) * len(arms), strict=True))
+    return tuple(zip(arms, learner.widths(arms) or (record.asked.n_items,) * len(arms), strict=True))
 
 
 def _unit(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, unit: UnitBody) -> Unit:
@@ -153,9 +137,11 @@ def _arm(slate: frozenset[int], learner: ProblemState, name: str, field: str) ->
     return arm
 
 
-def _flat(
+def _told(
     record: DecisionRecord, slate: frozenset[int], learner: ProblemState, body: TellBody
-) -> tuple[list[Unit], rules.Rows]:
+) -> tuple[list[Unit], decisions.Rows]:
+    if body.feedback is not None:
+        return [_unit(record, slate, learner, unit) for unit in body.feedback], ()
     outcome, seen = body.outcome or [], body.seen
     arms = record.action if body.arms is None else [_arm(slate, learner, name, "arms") for name in body.arms]
     if len(set(arms)) < len(arms):
@@ -196,7 +182,7 @@ def _merge_row(
     changed = (values != UNKNOWN) & (values != before)
     contradicts = changed & (before != UNKNOWN)
     if contradicts.any() and not amend:
-        raise rules.contradiction(record, arm, int(contradicts.argmax()))
+        raise decisions.contradiction(record, arm, int(contradicts.argmax()))
     return np.where(changed, values, before) if changed.any() else None
 
 
@@ -272,16 +258,12 @@ async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str
         return
     await coordinator.change(tenant, name, lambda learner: ErasureRequested(now_ms(), len(ids), unit, by))
     for n in range(0, len(ids), MAX_ERASED_AT_ONCE):
-        part = ids[n : n + MAX_ERASED_AT_ONCE]
-        await asyncio.gather(*(_erase_one(coordinator, tenant, name, id) for id in part))
+        await asyncio.gather(*(_erase_one(coordinator, tenant, name, id) for id in ids[n : n + MAX_ERASED_AT_ONCE]))
 
 
 async def _erase_one(coordinator: Coordinator, tenant: str, name: str, id: str) -> None:
-    def plan(learner: ProblemState, record: DecisionRecord) -> Erased:
-        return Erased(now_ms())
-
     try:
-        await coordinator.decide(tenant, name, id, plan)
+        await coordinator.decide(tenant, name, id, lambda state, record: Erased(now_ms()))
     except RequestError as error:
         if error.status != 404:  # somebody else has erased it meanwhile
             raise

@@ -13,7 +13,7 @@ from superarm.service.domain.ledger import Key
 from superarm.service.errors import overloaded
 from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.postgres_tables import log_name
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import copy_state, pack_snapshot, restore_ledger
 
 if TYPE_CHECKING:
     from superarm.service.runtime.coordinator import Coordinator
@@ -141,8 +141,7 @@ class OwnedProblems:
                     if now - self._used.get(problem, 0.0) > IDLE_SECONDS:
                         await self._release(problem)
                 for problem in [key for key in self._saved if self._unsaved(key) >= self._snapshot_every]:
-                    async with coordinator.locks[problem]:
-                        await self._save(problem)
+                    await self._save(problem)
                 for problem in [key for key in coordinator.ledger.problems if not self._is_mine(key)]:
                     await self._acquire(problem, creates=False)
             except StoreUnavailable as error:
@@ -153,24 +152,26 @@ class OwnedProblems:
         return self._coordinator.position.get(log_name(problem), 0) - self._saved.get(problem, 0)
 
     async def _save(self, problem: Key) -> None:
-        """Save a snapshot of a problem whose lock is held."""
+        """Save a snapshot of a problem; others wait only while its state is copied."""
         coordinator, name = self._coordinator, log_name(problem)
-        if problem in coordinator.ledger.problems and self._shards.holds(problem):
+        async with coordinator.locks[problem]:
+            if not self._is_mine(problem):
+                return
             position = {name: coordinator.position.get(name, 0)}
-            saved = await asyncio.to_thread(take_snapshot, coordinator.ledger, position, problem)
-            await coordinator.writer.run(lambda: self._shards.save_problem(problem, saved))
-            self._saved[problem] = position[name]
+            state = await asyncio.to_thread(copy_state, coordinator.ledger, position, problem)
+        saved = await asyncio.to_thread(pack_snapshot, state)
+        await coordinator.writer.run(lambda: self._shards.save_problem(problem, saved))
+        self._saved[problem] = position[name]
 
     async def save_all(self) -> None:
         """Save a snapshot of every problem that has changed since its last."""
         for problem in [key for key in self._saved if self._unsaved(key)]:
-            async with self._coordinator.locks[problem]:
-                await self._save(problem)
+            await self._save(problem)
 
     async def _release(self, problem: Key) -> None:
         """Let another worker have a problem, when everything of it that is being written has been written."""
+        await self._save(problem)
         async with self._coordinator.locks[problem]:
-            await self._save(problem)
             await self._coordinator.writer.run(lambda: self._shards.release(problem))
             self._forget(problem)
             log.info("released problem %r of %r to another worker", problem[1], problem[0])

@@ -61,15 +61,13 @@ class Writer:
         done = self._loop.create_future()
         self.depth += len(lines)
         self._queue.put(_Queued(lines, None, done))
-        numbers: list[int] = await done
-        return numbers
+        return await done
 
     async def run(self, job: Callable[[], Result]) -> Result:
         """The result of a job in the writer's thread, after everything that was queued before."""
         done = self._loop.create_future()
         self._queue.put(_Queued([], job, done))
-        result: Result = await done
-        return result
+        return await done
 
     async def probe(self) -> None:
         """Find out whether the log can be written."""

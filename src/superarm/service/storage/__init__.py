@@ -2,7 +2,7 @@
 
 The log is authoritative; everything else here is derived from it or checks it.
 
-base: what a store is · checking: whether one is · sqlite, sqlite_files · postgres, postgres_tables ·
-snapshot: the state on disk, and whether it follows from the log · compaction: old decisions ·
+base: what a store is · checking: whether one is · sqlite · postgres, postgres_tables ·
+snapshot: the state on disk, whether it follows from the log, and how old decisions leave the log ·
 tables: exports and imports
 """

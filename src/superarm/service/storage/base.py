@@ -65,12 +65,8 @@ class SavedSnapshot(NamedTuple):
     body: bytes | bytearray
 
 
-class NumberedLine(NamedTuple):
-    """An event as it is written, with its place: the name of its log, and its number there."""
-
-    log: str
-    seq: int
-    line: LogLine
+NumberedLine = tuple[str, int, LogLine]
+"""An event as it is written, with its place: the name of its log, and its number there."""
 
 
 class StoreUnavailable(SuperarmError):

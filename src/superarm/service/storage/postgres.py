@@ -68,13 +68,27 @@ def explain_errors() -> Iterator[None]:
         raise StoreUnavailable(f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}") from None
 
 
+class Explained(psycopg.Connection[Any]):
+    """A connection that says why the database cannot be used."""
+
+    @explain_errors()
+    def execute(self, *query: Any, **more: Any) -> Any:
+        return super().execute(*query, **more)
+
+    @contextlib.contextmanager
+    def transaction(self, *name: Any, **more: Any) -> Iterator[Any]:
+        with explain_errors(), super().transaction(*name, **more) as begun:
+            yield begun
+
+
+@explain_errors()
 def connect(url: str) -> Any:
     """A connection on which every statement is a transaction, on disk before it is answered."""
     try:
         given: Any = _CONNECTION | conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise SuperarmError(f"--db: no address of a database: {str(error).strip()}") from None
-    connection = psycopg.connect(**given, autocommit=True)
+    connection = Explained.connect(**given, autocommit=True)
     connection.execute("SET synchronous_commit = on")
     return connection
 
@@ -130,7 +144,6 @@ class Postgres(Store):
     def shards(self) -> "Postgres":
         return self
 
-    @explain_errors()
     def open(self) -> None:
         self._connection()
         if self._serving:
@@ -149,7 +162,6 @@ class Postgres(Store):
 
     # --- ownership: only the writer thread calls acquire, release, claim, claims and save_problem ---
 
-    @explain_errors()
     def _open_session(self) -> Session:
         """The session that has the locks. After its end a new one begins, which has none."""
         with self._connecting:
@@ -178,7 +190,6 @@ class Postgres(Store):
         session = self._session
         return session is not None and log_name(problem) in session.held and not session.connection.closed
 
-    @explain_errors()
     def acquire(self, problem: Key) -> int | None:
         """Own a problem, unless another worker does (None): the number of its last event.
 
@@ -204,7 +215,6 @@ class Postgres(Store):
         session.held.setdefault(log, session.locked[log])
         return True
 
-    @explain_errors()
     def release(self, problem: Key) -> None:
         """Own a problem no longer."""
         log, session = log_name(problem), self._open_session()
@@ -212,7 +222,6 @@ class Postgres(Store):
         if session.locked.pop(log, None) is not None:
             session.connection.execute("SELECT pg_advisory_unlock(%s)", (lock_number(log),))
 
-    @explain_errors()
     def claim(self, problem: Key) -> None:
         """Ask the owner of a problem to release it."""
         query = (
@@ -221,7 +230,6 @@ class Postgres(Store):
         )
         self._open_session().connection.execute(query, (log_name(problem), self.worker))
 
-    @explain_errors()
     def claims(self) -> list[Key]:
         """The problems of this worker that others have asked for during the last seconds."""
         query = "SELECT log FROM superarm_claims WHERE worker <> %s AND at > now() - make_interval(secs => %s)"
@@ -237,7 +245,6 @@ class Postgres(Store):
         """The names of all problems of a tenant, whoever owns them."""
         return [name for (name,) in self.rows(tables.NAMES, (tenant,))]
 
-    @explain_errors()
     def keep_out_others(self) -> None:
         connection = self._connection() if self._session is None else self._session.connection
         query = "SELECT pg_try_advisory_lock(%s, %s)"
@@ -249,17 +256,16 @@ class Postgres(Store):
 
     # --- the log ---
 
-    @explain_errors()
     def probe(self) -> None:
         query = "INSERT INTO superarm_workers VALUES ('') ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
         self._open_session().connection.execute(query)
 
-    @explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
         try:
             return self._commit(lines)
-        except psycopg.OperationalError:
-            if self._session is None or not self._session.connection.closed:
+        except StoreUnavailable as error:
+            lost = isinstance(error.__context__, psycopg.OperationalError)
+            if not lost or self._session is None or not self._session.connection.closed:
                 raise
             return self._commit(lines)  # by a new session, if it is only the session that has ended
 
@@ -315,7 +321,6 @@ class Postgres(Store):
         )
         return [decode_line(LogLine(*row)) for row in self.rows(query, (tenant, kind, stream))]
 
-    @explain_errors()
     def rows(self, query: str, values: Any) -> Iterator[Any]:
         """The rows that a query gives."""
         return iter(self._connection().execute(query, values).fetchall())
@@ -340,20 +345,16 @@ class Postgres(Store):
         query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
         return (ProblemLog(self, log) for (log,) in self.rows(query, ()))
 
-    @explain_errors()
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
         """Save a snapshot of one problem, and delete all but a few older ones."""
         _save_snapshot(self._open_session().connection, log_name(problem), saved)
 
-    @explain_errors()
     def save(self, saved: SavedSnapshot) -> None:
         _save_snapshot(self._connection(), "", saved)
 
-    @explain_errors()
     def drop_snapshots(self) -> None:
         self._connection().execute("DELETE FROM superarm_snapshots")
 
-    @explain_errors()
     def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[base.NumberedLine]) -> None:
         version, connection = self._version % tables.COMPACTED_VERSIONS + tables.COMPACTED_VERSIONS, self._connection()
         with connection.transaction():
@@ -370,7 +371,6 @@ class Postgres(Store):
             _begin_with(connection, bases)
         self._version = version
 
-    @explain_errors()
     def reshard(self) -> int:
         """Give every problem a log of its own; no service may run. The number of events that were moved."""
         self.keep_out_others()
@@ -390,7 +390,6 @@ class Postgres(Store):
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
         return [base.KeyRow(*row) for row in self.rows(query, ())]
 
-    @explain_errors()
     def put_key(self, row: base.KeyRow) -> None:
         self._connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
@@ -431,8 +430,7 @@ def _insert(session: Session, rows: list[Any]) -> set[tuple[str, int]]:
     """Write events: the logs and numbers of those whose keys were not taken."""
     columns, connection = [list(column) for column in zip(*rows, strict=True)], session.connection
     try:
-        with connection.transaction():
-            return set(connection.execute(tables.INSERT, columns).fetchall())
+        return set(connection.execute(tables.INSERT, columns).fetchall())
     except psycopg.errors.UniqueViolation:
         connection.close()  # nothing that this worker has can be relied on
         raise StoreUnavailable("another worker has written to a problem of this one") from None

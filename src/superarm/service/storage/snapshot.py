@@ -1,21 +1,34 @@
-"""Snapshots of the state with a hash, how a start reads snapshot and log, and whether the two agree."""
+"""Snapshots of the state with a hash, how a start reads snapshot and log, whether the two agree, and compaction.
+
+Compaction removes old decisions from the log, which then begins with a snapshot that was verified, its base. One
+transaction writes an event of each problem that notes how many of its decisions go, replaces the snapshots by the base,
+and removes the events of the decisions. Every log ends with an event that stays, since the next event is numbered after
+the last one. What stays: all events of problems, which the audit log is made of, pending decisions, and decisions that
+changed lately.
+"""
 
 import hashlib
 import logging
+import time
+import zlib
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Struct, msgpack
+from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec.structs import replace
 
 from superarm.agent import state as states
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
-from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.decision import DecisionRecord, open_record
+from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.history import History
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, fitted_part
-from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import LogLine, Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.postgres_tables import problem_of
 
 log = logging.getLogger("superarm.snapshot")
 
@@ -50,8 +63,10 @@ class Counters(Struct, frozen=True, array_like=True):
     classes: list[bytes] = []
 
 
-FORMAT = 2
-"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
+FORMAT = 3
+"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says.
+
+Those of format 2 have no rewards by segment of the context."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -59,24 +74,40 @@ class Snapshot(Struct, frozen=True):
 
     position: Position
     counters: list[Counters]
-    open: list[tuple[str, DecisionRecord]]
     histories: list[History] = []
     format: int = 1
+    open: list[tuple[str, DecisionRecord]] = []
 
 
 def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None) -> SavedSnapshot:
     """The state as bytes, with their hash, or that of one problem; nobody may change it meanwhile."""
+    return pack_snapshot(copy_state(ledger, position, problem))
+
+
+def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -> Snapshot:
+    """What a snapshot holds; nobody may change the state meanwhile. Decisions are shared with it: they never change."""
     chosen = sorted(key for key in ledger.problems if problem in (None, key))
     for key in chosen:
         ledger.problems[key].flush()
-    pending = [(key[0], one) for key, one in ledger.pending.items() if problem in (None, (key[0], one.asked.problem))]
-    histories = [ledger.problems[key].history for key in chosen]
+    pending = [(key[0], one) for key, one in ledger.pending.items()]
+    if problem is not None:
+        pending = [(tenant, one) for tenant, one in pending if (tenant, one.asked.problem) == problem]
+    histories: Any = [Raw(msgpack.encode(ledger.problems[key].history)) for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
-    return _save(Snapshot(dict(position), counters, pending, histories, FORMAT))
+    return Snapshot(dict(position), counters, histories, FORMAT, pending)
 
 
-def _save(snapshot: Snapshot) -> SavedSnapshot:
-    body = msgpack.encode(snapshot)
+def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
+    """A snapshot as bytes, with their hash: compressed, since commits wait while it is written.
+
+    Decisions, of which there may be very many, are encoded a few at a time, so that other threads have a turn between.
+    """
+    pack, pending, n = zlib.compressobj(1), snapshot.open, 1_000
+    head = msgpack.encode(replace(snapshot, open=[]))[:-1]  # its last byte is the empty list, which is filled here
+    parts = [pack.compress(head + b"\xdd" + len(pending).to_bytes(4, "big"))]
+    for at in range(0, len(pending), n):
+        parts.append(pack.compress(b"".join(map(msgpack.encode, pending[at : at + n]))))
+    body = b"".join([*parts, pack.flush()])
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -87,8 +118,8 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
         here = [n for n, one in enumerate(whole.counters) if (one.tenant, one.name) == problem]
         pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
         histories = [whole.histories[n] for n in here if whole.histories]
-        part = Snapshot({name: seq}, [whole.counters[n] for n in here], pending, histories, whole.format)
-        parts[name] = _save(part)
+        counters = [whole.counters[n] for n in here]
+        parts[name] = pack_snapshot(Snapshot({name: seq}, counters, histories, whole.format, pending))
     return parts
 
 
@@ -130,18 +161,18 @@ def _tally_from_bytes(parts: list[bytes], like: Tally) -> Tally:
     """A tally of the kind of ``like``."""
     arrays = {name: _from_bytes(part) for name, part in zip(SUMS, parts, strict=False)}
     optional = ("joint", "precision", "response")
-    return states.tally_from_arrays(
-        {name: part for name, part in arrays.items() if part.size or name not in optional}, like
-    )
+    kept = {name: part for name, part in arrays.items() if part.size or name not in optional}
+    return states.tally_from_arrays(kept, like)
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
     """The snapshot, or None if it is not what was saved."""
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
         return None
+    plain = saved.body[:1] != b"x"  # as earlier versions wrote it; a compressed one begins with an x
     try:
-        return msgpack.decode(saved.body, type=Snapshot)
-    except DecodeError:
+        return msgpack.decode(saved.body if plain else zlib.decompress(saved.body), type=Snapshot)
+    except (DecodeError, zlib.error):
         return None
 
 
@@ -201,7 +232,8 @@ def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
 
 def _is_current(snapshot: Snapshot) -> bool:
     """Whether a snapshot holds what this version counts."""
-    return snapshot.format == FORMAT and all(history.decisions >= 0 for history in snapshot.histories)
+    least = FORMAT if any(one.contexts for one in snapshot.counters) else 2
+    return snapshot.format >= least and all(history.decisions >= 0 for history in snapshot.histories)
 
 
 def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
@@ -257,26 +289,15 @@ def verify(store: Store) -> VerifyReport:
     read at all.
     """
     with store.read_transaction():
-        return _verify(store)
-
-
-def _verify(store: Store) -> VerifyReport:
-    faults = []
-    if lost := store.lost_tail():
-        faults.append(lost)
-    if (found := store.check()) != "ok":
-        faults.append(f"the database is damaged: {found}")
-    whole, n_events = fold_log(store, None)
-    live, _, _ = restore_ledger(store)
-    faults += compare_ledgers(whole, live, "the counters")
-    n_snapshots = 0
-    for n_snapshots, saved in enumerate(store.snapshots(), 1):
-        faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
-    for part in store.problem_logs():
-        for saved in part.snapshots():
-            n_snapshots += 1
-            faults += _snapshot_faults(part, saved, f"snapshot {n_snapshots}")
-    return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
+        faults = [lost] if (lost := store.lost_tail()) else []
+        if (found := store.check()) != "ok":
+            faults.append(f"the database is damaged: {found}")
+        whole, n_events = fold_log(store, None)
+        faults += compare_ledgers(whole, restore_ledger(store)[0], "the counters")
+        n, snapshots = 0, ((part, one) for part in (store, *store.problem_logs()) for one in part.snapshots())
+        for n, (part, saved) in enumerate(snapshots, 1):
+            faults += _snapshot_faults(part, saved, f"snapshot {n}")
+        return VerifyReport(n_events, len(whole.problems), len(whole.pending), n, faults)
 
 
 def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
@@ -326,3 +347,69 @@ def fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
             n_events += 1
             ledger.apply(read.entry)
     return ledger, n_events
+
+
+OldDecisions = dict[Key, Key]
+"""Decisions that leave the log, each with its problem."""
+
+
+def compact(store: Store, before: int) -> int:
+    """Remove decisions that ended, and did not change since ``before``, from a log that no service uses: how many.
+
+    Decisions that were erased, or whose problem was deleted, are removed whatever their age.
+    """
+    store.keep_out_others()
+    if faults := verify(store).faults:
+        raise SuperarmError(f"the log is not sound ({faults[0]}): nothing was done; see superarm verify")
+    ledger, position, _ = restore_ledger(store)
+    if any(log.startswith("w") for log in position):
+        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard first")
+    old = choose_old(store, ledger, before)
+    remove(store, ledger, position, old)
+    store.shrink()
+    return len(old)
+
+
+def choose_old(store: Store, ledger: Ledger, before: int) -> OldDecisions:
+    """The decisions that leave the log, whose state is ``ledger``."""
+    problems: OldDecisions = {}
+    last: dict[Key, int] = defaultdict(int)
+    gone = set[Key]()
+    for read in store.tail({}):
+        tenant, kind, stream, _, event = read.entry
+        if kind != "decision":
+            continue
+        if isinstance(event, Asked):
+            problems[tenant, stream] = tenant, event.problem
+        if isinstance(event, Erased) or (isinstance(event, Asked) and not ledger.serves(tenant, open_record(event))):
+            gone.add((tenant, stream))
+        last[tenant, stream] = max(event.at, last[tenant, stream])
+    old = gone | {key for key, at in last.items() if at < before and key not in ledger.pending}
+    return {key: problem for key, problem in problems.items() if key in old}
+
+
+def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) -> None:
+    """Remove decisions from the log, whose state and position these are."""
+    if not old:
+        return
+    notes = []
+    for (_, id), problem in old.items():
+        if (state := ledger.problems.get(problem)) is not None and state.learnt is not None:
+            state.learnt.counts.name_unit(id, None)  # what was learnt stays; an erasure could not find the decision
+    for problem, n in Counter(old.values()).items():
+        known, event = ledger.problems.get(problem), Compacted(int(time.time() * 1000), n)
+        step = 1 + (ledger.deleted[problem] if known is None else known.step)
+        line = LogLine(problem[0], "problem", problem[1], step, encode(event), problem[1])
+        (log,) = store.logs_of([line])
+        position[log] = position.get(log, 0) + 1
+        ledger.apply(LogEntry(*line[:4], event))
+        notes.append((log, position[log], line))
+    store.compact(make_bases(ledger, position), list(old), notes)
+
+
+def make_bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:
+    """The base of each log: one for each problem with a log of its own, or one for all logs together."""
+    own = {log: seq for log, seq in position.items() if log.startswith("p/")}
+    if not own:
+        return {"": take_snapshot(ledger, position)}
+    return {log: take_snapshot(ledger, {log: seq}, problem_of(log)) for log, seq in own.items()}

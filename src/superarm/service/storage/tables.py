@@ -24,7 +24,8 @@ from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.offline import Log
 from superarm.rewards import Linear
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.events import Asked
+from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store, recall_decision
 
@@ -57,14 +58,14 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
     """The decisions of the log, entry by entry."""
     names = _problems(store)
-    for key in _decisions(store):
+    entries = (read.entry for read in store.tail({}))
+    for key in [(entry.tenant, entry.stream) for entry in entries if isinstance(entry.event, Asked)]:
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
             continue
         if not names.serves(key[0], record):
             continue  # of a problem that was deleted
-        learner = names.problems[key[0], record.asked.problem]
-        yield from decision_rows(key[0], record, learner)
+        yield from decision_rows(key[0], record, names.problems[key[0], record.asked.problem])
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
@@ -85,20 +86,15 @@ def _problems(store: Store) -> Ledger:
     return ledger
 
 
-def _decisions(store: Store) -> list[Key]:
-    entries = (read.entry for read in store.tail({}))
-    return [(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision" and entry.step == 0]
-
-
 def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) -> Iterator[dict[str, Any]]:
     """One row per arm of a decision and item."""
     asked = record.asked
     made = (asked.at, tenant, asked.problem, asked.id, asked.t, asked.version, record.state)
-    as_asked = record.action == asked.action
-    chances, inclusion = (asked.propensities, asked.inclusion) if as_asked else (None, None)
+    chances, inclusion = (asked.propensities, asked.inclusion) if (record.action == asked.action) else (None, None)
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
-    group = None if learner.contexts is None else learner.contexts.segment_name(asked)
+    segment = None if learner.contexts is None else learner.contexts.segment(asked)
+    group = None if segment is None or learner.contexts is None else learner.contexts.segments[segment]
     whom = (group, asked.group or None, asked.unit or None, asked.fallback)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
