@@ -188,6 +188,7 @@ def test_past_observations_with_their_contexts_are_those_of_their_segments():
         (own, [0, 3], "no segment 3"),
         (problem(context=False), [{}, {}], "the problem has none"),
         (regression, [{}, {}], "LinearModel"),
+        (regression, None, "LinearModel"),
     ]:
         with pytest.raises(sa.InvalidArgument, match=message):
             given.past([0, 1], [[0.0] * given.n_items] * 2, contexts=contexts)

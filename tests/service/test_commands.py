@@ -1,6 +1,5 @@
 """The command line: verify, export, import, backup, against a service that runs."""
 
-import asyncio
 import csv
 import json
 import ssl
@@ -16,11 +15,8 @@ import superarm as sa
 from superarm.cli import main
 from superarm.core.errors import InvalidArgument
 from superarm.service import server
-from superarm.service.application import application
 from superarm.service.storage.tables import read_pulls
 
-from .inprocess import serving
-from .memory_store import MemoryStore
 from .running import Server, invoke
 
 
@@ -227,7 +223,11 @@ def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
     lines += ["d3,a,x,1,deferred,p", "d4,a,,1,complete,p", "d5,c,x,1,complete,q"]
     file = tmp_path / "log.csv"
     file.write_text("\n".join(lines))
-    assert list(read_pulls(file, "p")) == [("a", {"x": 1.0}), ("b", {"x": 0.5, "y": 0.0}), ("a", {"": 1.0})]
+    assert list(read_pulls(file, "p")) == [
+        ("a", {"x": 1.0}, "all"),
+        ("b", {"x": 0.5, "y": 0.0}, "all"),
+        ("a", {"": 1.0}, "all"),
+    ]
     with pytest.raises(InvalidArgument, match="name: None fits 2 problems of the file; give one of p, q"):
         list(read_pulls(file))
     with pytest.raises(InvalidArgument, match="fits 0 problems"):
@@ -244,16 +244,35 @@ def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
         list(read_pulls(file))
 
 
-def test_a_problem_with_contexts_takes_no_past_outcomes():
-    async def trial():
-        async with serving(application(MemoryStore())) as http:
-            spec = {"arms": ["a", "b"], "context": {"features": {"categorical": {"country": ["NO", "SE"]}}}}
-            made = await http.put("/v1/problems/p", json={**spec, "settings": {}})
-            assert made.status_code == 201, made.text
-            return await http.post("/v1/problems/p/outcomes", json={"id": "i", "arms": ["a"], "outcomes": [[1]]})
-
-    refused = asyncio.run(trial())
-    assert (refused.status_code, "context" in refused.text) == (422, True), refused.text
+def test_past_outcomes_of_segments_are_imported_as_an_agent_takes_them(tmp_path, sqlite_file):
+    context = {"features": {"categorical": {"country": ["NO", "SE"]}}}
+    rng, file = np.random.default_rng(1), tmp_path / "past.csv"
+    arms, countries = rng.integers(0, 3, 300), rng.choice(["NO", "SE"], 300)
+    clicks = (rng.random(300) < np.where((arms == 0) == (countries == "NO"), 0.7, 0.1)).astype(int)
+    rows = [f"v{n},{n},1,{'abc'[arms[n]]},{clicks[n]},country={countries[n]}" for n in range(300)]
+    file.write_text("\n".join(["slate_id,t,position,arm,click,group", *rows]))
+    own = sa.Context(sa.Features(categorical={"country": ["NO", "SE"]}))
+    problem = sa.Problem(3, 1, sa.Coverage(), sa.Subsets(1), context=own)
+    past = problem.past(arms, clicks[:, None].astype(float), contexts=[{"country": one} for one in countries])
+    agent = sa.Agent(problem, sa.kl_ucb(), tally=past)
+    with Server(sqlite_file) as server:
+        service = sa.connect(server.url)
+        policy = {"policy": {"name": "kl_ucb"}}
+        remote = service.create("ads", ["a", "b", "c"], ["x"], 1, context=context, settings=policy)
+        words = ("import", str(file), "--problem", "ads", "--url", server.url)
+        refused = invoke(*words)
+        assert (refused.exit_code, "contexts: missing" in refused.output) == (2, True), refused.output
+        assert invoke(*words, "--segments").output == "300 pulls given to ads\n"
+        assert invoke(*words, "--segments").exit_code == 0  # counts once
+        assert remote.warm_start([("a", {"x": 1.0}, {"country": "SE"})], "more") == 1
+        agent.warm_start(problem.past([0], [[1.0]], contexts=[{"country": "SE"}]))
+        for country in ("NO", "SE"):
+            asked = agent.ask(context={"country": country}).action.tolist()
+            assert remote.ask(context={"country": country}).arms == tuple("abc"[j] for j in asked)
+        with pytest.raises(sa.SuperarmError, match="no segment 'country=DK'"):
+            remote.warm_start([("a", {"x": 1.0}, "country=DK")], "wrong")
+        assert invoke("verify", "--db", server.db).exit_code == 0
+        service.close()
 
 
 def test_the_key_is_taken_from_the_environment(source, sqlite_file, monkeypatch):

@@ -302,21 +302,34 @@ def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
     assert all(one.same for one in replay(store))
 
 
-def test_realised_rewards_that_part_from_the_estimates_are_told_with_a_remedy():
-    """Both arms of a slate are clicked, or none is: coverage of independent clicks would be worth 0.75, not 0.5."""
+@pytest.mark.parametrize("segments", [False, True])
+def test_realised_rewards_that_part_from_the_estimates_are_told_with_a_remedy(segments):
+    """Both arms of a slate are clicked, or none is: coverage of independent clicks would be worth 0.75, not 0.5.
+
+    With segments, everybody of the second one clicks everything, which the estimates say, too.
+    """
+    where = [{"context": {"s": "ab"[n % 4 > 1]}} if segments else {} for n in range(400)]
 
     async def scenario(http):
         spec = {"arms": ["a", "b"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
-        await http.put("/v1/problems/p", json=spec)
+        context = {"context": {"features": {"categorical": {"s": ["a", "b"]}}}} if segments else {}
+        await http.put("/v1/problems/p", json=spec | context)
         assert (await http.get("/v1/problems/p/lift")).json()["earned"] is None
         for n in range(400):
-            await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
-            await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json={"outcome": [[n % 2], [n % 2]]})
-        return (await http.get("/v1/problems/p/lift")).json()["earned"], (await http.get("/v1/problems/p")).json()
+            click = int(where[n] == {"context": {"s": "b"}} or n % 2)
+            await http.post("/v1/problems/p/decisions", json={"id": f"d{n}", **where[n]})
+            await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json={"outcome": [[click], [click]]})
+        of = [
+            f"/v1/problems/p/lift{'?item=s%3D' + one if one else ''}" for one in (["", "a", "b"] if segments else [""])
+        ]
+        return [(await http.get(one)).json()["earned"] for one in of], (await http.get("/v1/problems/p")).json()
 
-    (earned, problem), _ = run(scenario)
-    assert earned["realised"] == pytest.approx(0.5, abs=0.02)
-    assert earned["estimated"] == pytest.approx(0.75, abs=0.02)
-    assert earned["high"] < 0.0
-    assert "compare with a control share" in earned["warning"]
-    assert earned["warning"] in problem["warnings"]
+    (found, problem), _ = run(scenario)
+    assert segments or found[0]["warning"] in problem["warnings"]
+    for earned in found[1:2] or found:
+        assert "compare with a control share" in earned["warning"]
+        assert earned["realised"] == pytest.approx(0.5, abs=0.02)
+        assert earned["estimated"] == pytest.approx(0.75, abs=0.02)
+        assert earned["high"] < 0.0
+    for earned in found[2:]:
+        assert (earned["realised"], earned["estimated"]) == (1.0, 1.0)

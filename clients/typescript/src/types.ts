@@ -530,6 +530,8 @@ export interface PastBody {
   arms: string[];
   /** One row per arm, one value per item; null where nothing was seen. */
   outcomes: ((number | null)[])[];
+  /** With segments, the context of each row, as a request for a decision has it, or the name of its segment. */
+  contexts?: (Record<string, unknown> | string)[] | null;
 }
 
 /** The nodes that every arm, a directed edge, leads from and to, and the ends of all paths. */
@@ -560,7 +562,7 @@ export interface PolicyChange {
   window?: number | null;
   /** For environments that change: the weight of a round halves every so many rounds. */
   half_life?: number | null;
-  /** The arms that you show today, best first: `pooled_thompson` starts from this list. */
+  /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[] | null;
 }
 
@@ -574,7 +576,7 @@ export interface PolicySpec {
   window?: number;
   /** For environments that change: the weight of a round halves every so many rounds. */
   half_life?: number;
-  /** The arms that you show today, best first: `pooled_thompson` starts from this list. */
+  /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[];
 }
 

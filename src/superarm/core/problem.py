@@ -204,15 +204,14 @@ class Problem(Component):
 
     def _segments(self, contexts: Any, n: int, n_segments: int) -> list[int]:
         """The segment of each of ``n`` past observations."""
-        if contexts is None:
-            if n_segments > 1:
-                wrong = f"missing, and there are {n_segments} segments"
-                raise InvalidArgument("contexts", wrong, "give the context of each observation")
-            return [0] * n
-        if self.context is None or len(contexts) != n:
+        given = [0] * n if contexts is None and n_segments == 1 else contexts
+        if given is None:
+            wrong = f"missing, and there are {n_segments} segments"
+            raise InvalidArgument("contexts", wrong, "give the context of each observation")
+        if len(given) != n or (self.context is None and contexts is not None):
             wrong = "the problem has none" if self.context is None else f"{len(contexts)} for {n} observations"
             raise InvalidArgument("contexts", wrong, "give one for each observation of a problem with a context")
-        return self.context.segments(contexts)
+        return given if self.context is None else self.context.segments(given)
 
     def _row(self, arm: int, row: Any, mark: Any) -> tuple[Floats, Any]:
         """One observation as a row of outcomes and marks, padded to the widest arm."""

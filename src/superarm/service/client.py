@@ -350,13 +350,18 @@ class RemoteAgent:
         """Give items the weight 0: they count no longer in what a slate is worth."""
         self._call("POST", f"{self._path}/items", {"retire": list(items)})
 
-    def warm_start(self, pulls: Iterable[tuple[str, dict[str, float]]], id: str, chunk: int = 1_000) -> int:
-        """Give past pulls, (arm, {item: value}) each, "" for all items; the same ``id`` and pulls count once."""
+    def warm_start(self, pulls: Iterable[tuple[Any, ...]], id: str, chunk: int = 1_000) -> int:
+        """Give past pulls, (arm, {item: value}) each, "" for all items; the same ``id`` and pulls count once.
+
+        With segments a pull is (arm, {item: value}, context), where the context may be the name of its segment.
+        """
         items = self._call("GET", self._path)["items"]
         sent, rest = 0, iter(pulls)
         while part := list(itertools.islice(rest, chunk)):
-            outcomes = [[values.get(item, values.get("")) for item in items] for _, values in part]
-            body = {"id": f"{id}-{sent}", "arms": [arm for arm, _ in part], "outcomes": outcomes}
+            outcomes = [[values.get(item, values.get("")) for item in items] for _, values, *_ in part]
+            body = {"id": f"{id}-{sent}", "arms": [arm for arm, *_ in part], "outcomes": outcomes}
+            if len(part[0]) > 2:
+                body["contexts"] = [context for _, _, context in part]
             self._call("POST", f"{self._path}/outcomes", body)
             sent += len(part)
         return sent

@@ -121,9 +121,10 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
 @click.option("--only", default=None, metavar="NAME", help="The problem to take from SOURCE, if it has several.")
+@click.option("--segments", is_flag=True, help="The column group names segments of the context, as exports do.")
 @click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
 @click.option("--key", envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read and feedback.")
-def import_(source: Path, problem: str, only: str | None, url: str, key: str | None) -> None:
+def import_(source: Path, problem: str, only: str | None, segments: bool, url: str, key: str | None) -> None:
     """Give past outcomes in SOURCE, .parquet, .csv or .jsonl with columns arm, item and click, to a running service.
 
     Importing the same file again changes nothing.
@@ -132,7 +133,8 @@ def import_(source: Path, problem: str, only: str | None, url: str, key: str | N
     from superarm.service.storage.tables import read_pulls
 
     with contextlib.closing(connect(url, key, retry_for=5.0)) as service:
-        n = service.problem(problem).warm_start(read_pulls(source, only), source.stem)
+        pulls = (pull if segments else pull[:2] for pull in read_pulls(source, only))
+        n = service.problem(problem).warm_start(pulls, source.stem)
     click.echo(f"{n} pulls given to {problem}")
 
 

@@ -36,9 +36,7 @@ ARTICLES = {
 """Headlines by the interest of the readers who like them most; "" for none."""
 
 EDITED = 100
-"""So many editions at the start, and a fifth of the later ones, are put together by editors, at random: the baseline.
-
-Nothing is learnt from the first, so that the curve of rewards shows how the policy learns."""
+"""So many editions at the start are the editors', at random; nothing is learnt from them, so that learning shows."""
 
 FIRST_EDITIONS, EDITIONS_PER_SECOND = 150, 10.0
 """Editions at once at the start, so that there is something to see, and per second afterwards."""

@@ -46,13 +46,8 @@ def build_server(service: "Connection") -> Any:
         for name in service.problems():
             agent = service.problem(name)
             arms, items = list(agent.arms), list(agent.items)
-            listed = {
-                "arms": arms[:MAX_LISTED],
-                "items": items[:MAX_LISTED],
-                "n_arms": len(arms),
-                "n_items": len(items),
-            }
-            found.append({"problem": name, **listed, "policy": agent.policy["name"]})
+            sizes = {"n_arms": len(arms), "n_items": len(items), "policy": agent.policy["name"]}
+            found.append({"problem": name, "arms": arms[:MAX_LISTED], "items": items[:MAX_LISTED], **sizes})
         return found
 
     @tool

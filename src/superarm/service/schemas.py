@@ -246,11 +246,14 @@ class PastBody(Body, frozen=True):
         The arm of each row.
     outcomes
         One row per arm, one value per item; null where nothing was seen.
+    contexts
+        With segments, the context of each row, as a request for a decision has it, or the name of its segment.
     """
 
     id: Name
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_BULK)]
     outcomes: Annotated[list[list[Share | None]], Meta(min_length=1, max_length=MAX_BULK)]
+    contexts: Annotated[list[dict[str, Any] | str], Meta(max_length=MAX_BULK)] | None = None
 
 
 def _partial(kind: type[Struct], name: str, words: str, **other: Any) -> Any:

@@ -11,9 +11,7 @@ from superarm.service.domain.problem import ProblemState
 
 MAX_POINTS, FEWEST_POINTS, DECISIONS_PER_POINT = 48, 8, 10
 KNOWN_SHARE = 0.9
-"""A curve has gaps at fewer than a tenth of its points, if that leaves ``FEWEST_POINTS`` of them.
-
-It has about ``DECISIONS_PER_POINT`` or more at each, on the same condition."""
+"""A curve has gaps at few points, and many decisions at each, as far as that leaves ``FEWEST_POINTS`` of them."""
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 24.0
 SIZES = {"broad": (720.0, 250.0, 5), "narrow": (350.0, 250.0, 2)}

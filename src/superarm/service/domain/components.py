@@ -51,7 +51,6 @@ POLICIES: dict[str, PolicyEntry] = {
 }
 _REPLACED = {"joint_kl_moss": "kl_moss", "": "kl_ucb"}
 """Policies that logs may name and that are no longer there, with those that learn from the same counters.
-
 Logs of earlier versions name none for problems that were created with all settings left out."""
 
 REWARDS: dict[str, Callable[..., Any]] = {

@@ -185,15 +185,15 @@ def pending_arms(record: DecisionRecord | None) -> tuple[int, ...]:
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)
 
 
-def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
+def past(problem: Problem, arms: list[int], rows: list[list[float]], segments: Any = None) -> Tally:
     """The tally of past outcomes, one row per arm; ``UNSEEN`` where nothing was seen, also of items added since."""
     if not isinstance(problem.support, Dense):
         seen = [[value != UNSEEN for value in row] for row in rows]
-        return problem.past(arms, [[max(value, 0.0) for value in row] for row in rows], seen)
+        return problem.past(arms, [[max(value, 0.0) for value in row] for row in rows], seen, segments)
     wide = np.full((len(rows), problem.n_items), UNSEEN)
     for values, row in zip(wide, rows, strict=True):
         values[: len(row)] = row
-    return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN)
+    return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN, segments)
 
 
 def feedback_of(support: AnySupport, t: int, rows: dict[int, Row]) -> Feedback:

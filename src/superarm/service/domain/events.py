@@ -82,7 +82,7 @@ class Guarded(Event, frozen=True):
 class Warmed(Event, frozen=True):
     """Outcomes without a decision: one row per arm, one value per item, ``UNSEEN`` where nothing was seen.
 
-    Under a policy that forgets they count for round ``t``.
+    Under a policy that forgets they count for round ``t``. ``segments`` are those of the rows, None without a context.
     """
 
     id: str
@@ -90,6 +90,7 @@ class Warmed(Event, frozen=True):
     arms: list[int]
     rows: list[list[float]]
     t: int = 0
+    segments: list[int] | None = None
 
 
 class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -33,10 +33,10 @@ MAX_UNFLUSHED_VALUES = 100_000
 
 
 class Claims(NamedTuple):
-    """What is estimated: ``rows`` gives the parameters of some arms, (len(arms), n_items), for ``problem``."""
+    """What is estimated: ``rows`` gives the parameters of some arms in some segments, (n, n_items), for ``problem``."""
 
     problem: Any
-    rows: Callable[[Ints], Floats]
+    rows: Callable[[Ints, Ints], Floats]
 
 
 class Stretch(Struct, array_like=True):
@@ -186,6 +186,7 @@ class History(Struct):
             moments.add_each(each[n])
             if claims is not None and moments is stretch.policy:
                 stretch.gap.add(values[n] - claims[n])
+                stretch.gap.add_each(in_segment(record, problem, values[n] - claims[n]))
             self.lift.add(record.asked, values[n], problem, each[n])
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
@@ -195,7 +196,7 @@ class History(Struct):
         rows, sizes = outcomes_of(records, problem)
         worth, claimed = worth_each(problem, rows, sizes), None
         if estimates is not None:
-            claimed = worth - worth_each(problem, estimates.rows(_arms_of(records)), sizes)
+            claimed = worth - worth_each(problem, estimates.rows(*_shown(records)), sizes)
         for n, record in enumerate(records):
             stretch, items = self.place_of(record), list(record.asked.items or ())
             found = dict(zip(items, worth[n, items].tolist(), strict=True))
@@ -204,6 +205,7 @@ class History(Struct):
             moments.add_each(own)
             if claimed is not None and moments is stretch.policy:
                 stretch.gap.add_items(dict(zip(items, claimed[n, items].tolist(), strict=True)))
+                stretch.gap.add_each(in_segment(record, problem, float(claimed[n, items].sum())))
             if len(found) == 1:
                 self.lift.add(record.asked, found[items[0]], problem, own, items[0])
             else:
@@ -274,11 +276,13 @@ def in_segment(record: DecisionRecord, problem: Any, value: float) -> dict[int, 
 def claims_of(records: list[DecisionRecord], estimates: Claims) -> list[float]:
     """What the estimates say of the slates of decisions."""
     sizes = np.array([len(record.action) for record in records], np.int64)
-    return values_each(estimates.problem, estimates.rows(_arms_of(records)), sizes).tolist()
+    return values_each(estimates.problem, estimates.rows(*_shown(records)), sizes).tolist()
 
 
-def _arms_of(records: list[DecisionRecord]) -> Ints:
-    return np.array([arm for record in records for arm in record.action], np.int64)
+def _shown(records: list[DecisionRecord]) -> tuple[Ints, Ints]:
+    """The arms of decisions, and the segments that they were shown to."""
+    shown = [(arm, getattr(record.asked.context, "segment", 0)) for record in records for arm in record.action]
+    return np.array(shown, np.int64)[:, 0], np.array(shown, np.int64)[:, 1]
 
 
 def has_known_reward(record: DecisionRecord, problem: Any, cascade: bool) -> bool:

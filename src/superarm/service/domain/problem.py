@@ -185,12 +185,17 @@ class ProblemState:
 
     @property
     def _estimates(self) -> Claims | None:
-        """Estimated parameters by arms, and their problem; None where they depend on the context."""
-        return None if self.contexts is not None else Claims(self.chooser.problem, self._estimate_rows)
+        """Estimated parameters by arms and segments, and their problem; None for a regression."""
+        regression = self.contexts is not None and self.problem.context.dimension(self.problem.n_items)
+        return None if regression else Claims(self.chooser.problem, self._estimate_rows)
 
-    def _estimate_rows(self, arms: Ints) -> Floats:
-        support, one = self.chooser.problem.support, arms[None]
-        return np.asarray(support.rows_to_items(support.rows(self.chooser.tally.mean, one), one, 0.0)[0])
+    def _estimate_rows(self, arms: Ints, segments: Ints) -> Floats:
+        support, mean = self.chooser.problem.support, self.chooser.tally.mean
+        found = np.empty((len(arms), self.chooser.problem.n_items))
+        for segment in np.unique(segments):
+            mine, rows = segments == segment, mean[segment : segment + 1]
+            found[mine] = support.rows_to_items(support.rows(rows, arms[None, mine]), arms[None, mine], 0.0)[0]
+        return found
 
     @property
     def t(self) -> int:
@@ -259,7 +264,7 @@ class ProblemState:
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
             self.warmed[event.id] = event.body
-            self.learner.warm_start(decisions.past(self.problem, event.arms, event.rows), event.t)
+            self.learner.warm_start(decisions.past(self.problem, event.arms, event.rows, event.segments), event.t)
             if self.learnt is not None:
                 self.learnt.warm(event)
         elif isinstance(event, events.Learnt) and self.learnt is not None:

@@ -62,7 +62,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     half_life
         For environments that change: the weight of a round halves every so many rounds.
     baseline
-        The arms that you show today, best first: ``pooled_thompson`` starts from this list.
+        Your ranking of arms, best first: ``pooled_thompson`` starts from the first ones, and expects less of the next.
     """
 
     name: Annotated[str, Meta(max_length=100, examples=["kl_ucb"])] = ""

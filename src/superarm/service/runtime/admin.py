@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import UNSET, Struct
@@ -236,18 +236,15 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
             raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
         return None
     specs.check_new_names([body.id], "id")
-    if learner.contexts is not None:
-        wrong = "outcomes without a decision have no context, and this problem learns from contexts"
-        raise invalid("outcomes", wrong, "ask for decisions with their contexts, and report what came of them")
-    missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
-    if missing is not None:
-        raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
-    arms = [j for arm in body.arms if (j := learner.arms.number(arm)) is not None]
+    arms = [arm_numbers(learner.arms, [arm], "arms")[0] for arm in body.arms]
     widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
     if tuple(len(row) for row in body.outcomes) != widths:
         raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
     rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
-    return Warmed(now_ms(), body.id, digest, arms, rows, learner.learner.past_round(past(learner.problem, arms, rows)))
+    context, given = learner.problem.context, cast(Any, body.contexts)
+    segments = context.segments(given) if context is not None and given is not None else given
+    t = learner.learner.past_round(past(learner.problem, arms, rows, segments))
+    return Warmed(now_ms(), body.id, digest, arms, rows, t, segments)
 
 
 log = logging.getLogger("superarm.learning")

@@ -49,8 +49,7 @@ CREATE TABLE IF NOT EXISTS superarm_bases (
 )
 """
 COMPACTED_VERSIONS = 1_000
-"""Added to the version of the tables when a log is compacted: superarm from before there were compacted logs refuses
-them."""
+"""Added to the version of the tables when a log is compacted, so that superarm from before that refuses them."""
 
 INSERT = """
 INSERT INTO superarm_events (worker, seq, tenant, kind, stream, step, body)

@@ -64,9 +64,7 @@ class Counters(Struct, frozen=True, array_like=True):
 
 
 FORMAT = 3
-"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says.
-
-Those of format 2 have no rewards by segment of the context."""
+"""Those of format 1 may hold one event more than their position says; of format 2, no rewards by segment."""
 
 
 class Snapshot(Struct, frozen=True):

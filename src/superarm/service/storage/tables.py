@@ -159,13 +159,14 @@ def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: lis
     return n
 
 
-def read_pulls(source: Path, problem: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
-    """The pulls in a file that ``superarm.offline.Log.read`` reads: an arm, and the outcomes of its items.
+def read_pulls(source: Path, problem: str | None = None) -> Iterator[tuple[str, dict[str, float], str]]:
+    """The pulls in a file that ``superarm.offline.Log.read`` reads: an arm, the outcomes of its items, and the group.
 
     An outcome that is for all items is under the name "". ``problem`` is the one to take where the file has several.
     """
     log = Log.read(source, reward=Linear(), name=problem)
     items = ["" if name == "value" else name for name in log.items]
-    for arm, values, seen in zip(log.rows.arm, log.rows.outcome, log.rows.seen, strict=True):
+    groups = log.groups[log.rows.round]
+    for arm, values, seen, group in zip(log.rows.arm, log.rows.outcome, log.rows.seen, groups, strict=True):
         if seen.any():
-            yield log.arms[arm], {items[i]: float(values[i]) for i in np.flatnonzero(seen)}
+            yield log.arms[arm], {items[i]: float(values[i]) for i in np.flatnonzero(seen)}, log.group_names[group]
