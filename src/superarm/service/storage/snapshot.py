@@ -74,9 +74,9 @@ class Snapshot(Struct, frozen=True):
 
     position: Position
     counters: list[Counters]
-    open: list[tuple[str, DecisionRecord]]
     histories: list[History] = []
     format: int = 1
+    open: list[tuple[str, DecisionRecord]] = []
 
 
 def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None) -> SavedSnapshot:
@@ -94,16 +94,19 @@ def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -
         pending = [(tenant, one) for tenant, one in pending if (tenant, one.asked.problem) == problem]
     histories: Any = [Raw(msgpack.encode(ledger.problems[key].history)) for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
-    return Snapshot(dict(position), counters, pending, histories, FORMAT)
+    return Snapshot(dict(position), counters, histories, FORMAT, pending)
 
 
 def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
     """A snapshot as bytes, with their hash: compressed, since commits wait while it is written.
 
-    Decisions, of which there may be very many, are encoded one by one, so that other threads have a turn in between.
+    Decisions, of which there may be very many, are encoded a few at a time, so that other threads have a turn between.
     """
-    pending: Any = [Raw(msgpack.encode(one)) for one in snapshot.open]
-    body = zlib.compress(msgpack.encode(replace(snapshot, open=pending)), 1)
+    pack, pending, n = zlib.compressobj(1), snapshot.open, 1_000
+    head = msgpack.encode(replace(snapshot, open=[]))[:-1]  # its last byte is the empty list, which is filled here
+    first = head + b"\xdd" + len(pending).to_bytes(4, "big")
+    some = (b"".join(map(msgpack.encode, pending[at : at + n])) for at in range(0, len(pending), n))
+    body = b"".join([*map(pack.compress, (first, *some)), pack.flush()])
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -115,7 +118,7 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
         pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
         histories = [whole.histories[n] for n in here if whole.histories]
         counters = [whole.counters[n] for n in here]
-        parts[name] = pack_snapshot(Snapshot({name: seq}, counters, pending, histories, whole.format))
+        parts[name] = pack_snapshot(Snapshot({name: seq}, counters, histories, whole.format, pending))
     return parts
 
 
