@@ -98,14 +98,10 @@ def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -
 def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
     """A snapshot as bytes, with their hash: compressed, since commits wait while it is written.
 
-    Decisions, of which there may be very many, are encoded a few at a time, so that other threads have a turn between.
+    Decisions, of which there may be very many, are encoded one by one, so that other threads have a turn in between.
     """
-    pack, pending, n = zlib.compressobj(1), snapshot.open, 1_000
-    head = msgpack.encode(replace(snapshot, open=[]))[:-1]  # its last byte is the empty list, which is filled here
-    parts = [pack.compress(head + b"\xdd" + len(pending).to_bytes(4, "big"))]
-    for at in range(0, len(pending), n):
-        parts.append(pack.compress(b"".join(map(msgpack.encode, pending[at : at + n]))))
-    body = b"".join([*parts, pack.flush()])
+    pending: Any = [Raw(msgpack.encode(one)) for one in snapshot.open]
+    body = zlib.compress(msgpack.encode(replace(snapshot, open=pending)), 1)
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
