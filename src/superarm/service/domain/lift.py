@@ -17,7 +17,7 @@ from superarm.offline.mean_sequences import BoundedSums, MeanBounds, Stratum, bo
 from superarm.service.domain.events import Asked
 
 
-class Moments(Struct, array_like=True):
+class RewardMoments(Struct, array_like=True):
     """Number, sum and sum of squares of rewards."""
 
     n: int = 0
@@ -26,14 +26,14 @@ class Moments(Struct, array_like=True):
 
     def add(self, value: float, sign: int = 1) -> None:
         """Add the reward of a decision, or take it away with ``sign`` -1."""
-        self.include(Moments(sign, sign * value, sign * value * value))
+        self.include(RewardMoments(sign, sign * value, sign * value * value))
 
-    def include(self, other: "Moments") -> None:
+    def include(self, other: "RewardMoments") -> None:
         """Add all rewards of another one."""
         self.n, self.total, self.square = self.n + other.n, self.total + other.total, self.square + other.square
 
 
-class RunningMoments(Moments, array_like=True):
+class RunningMoments(RewardMoments, array_like=True):
     """Moments of rewards that are known whole, and by stratum.
 
     A stratum is the number of an item, or that of a segment of the context: -1, -2 and so on. ``items`` has what each
@@ -42,8 +42,8 @@ class RunningMoments(Moments, array_like=True):
     """
 
     n_partial: int = 0
-    items: dict[int, Moments] = field(default_factory=dict)
-    each: dict[int, Moments] = field(default_factory=dict)
+    items: dict[int, RewardMoments] = field(default_factory=dict)
+    each: dict[int, RewardMoments] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -53,13 +53,13 @@ class RunningMoments(Moments, array_like=True):
     def add_each(self, values: Mapping[int, float], sign: int = 1) -> None:
         """Add the parts of a reward by stratum."""
         for stratum, value in values.items():
-            self.each.setdefault(stratum, Moments()).add(value, sign)
+            self.each.setdefault(stratum, RewardMoments()).add(value, sign)
 
     def add_items(self, values: Mapping[int, float]) -> None:
         """Add a decision of which only some items are known: what each of them contributed to the reward."""
         self.n_partial += 1
         for item, value in values.items():
-            self.items.setdefault(item, Moments()).add(value)
+            self.items.setdefault(item, RewardMoments()).add(value)
 
     def of(self, stratum: int | None) -> "RunningMoments":
         """The part of a stratum, whatever the decisions were about; everything for None."""
@@ -67,7 +67,7 @@ class RunningMoments(Moments, array_like=True):
             return self
         own = RunningMoments()
         for part in (self.items, self.each):
-            own.include(part.get(stratum, Moments()))
+            own.include(part.get(stratum, RewardMoments()))
         return own
 
 
@@ -79,7 +79,7 @@ def join_moments(parts: Iterable[RunningMoments]) -> RunningMoments:
         joined.n_partial += part.n_partial
         for mine, others in ((joined.items, part.items), (joined.each, part.each)):
             for stratum, more in others.items():
-                mine.setdefault(stratum, Moments()).include(more)
+                mine.setdefault(stratum, RewardMoments()).include(more)
     return joined
 
 
@@ -112,7 +112,7 @@ def mean_interval(m: RunningMoments, needed: frozenset[int] = frozenset()) -> Me
     return MeanInterval(value, math.hypot(share * whole.reach, (1.0 - share) * strata.reach))
 
 
-def _mean(m: Moments) -> MeanInterval:
+def _mean(m: RewardMoments) -> MeanInterval:
     value = m.total / m.n
     if m.n == 1:
         return MeanInterval(value, math.inf)
