@@ -1,4 +1,4 @@
-"""Print code lines and files of each package beside its budget in tools/weight.toml; fail above it.
+"""Print code lines and files of each package beside its budget in tools/weight.toml; fail more than 3 % above it.
 
     python -m tools.weight          the table
     python -m tools.weight FILE …   code lines of these files
@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SLACK = 1.03  # so that ten good lines need no change of a budget
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -51,9 +52,9 @@ def main() -> None:
     for name, budget in budgets.items():
         apart = [other for other in folders.values() if other != folders[name] and folders[name] in other.parents]
         code, files = measure(folders[name], apart)
-        heavy = code > budget["code"] or files > budget["files"]
+        heavy = code > SLACK * budget["code"] or files > SLACK * budget["files"]
         over |= heavy
-        mark = "  above its budget" if heavy else ""
+        mark = "  more than 3 % above its budget" if heavy else ""
         print(f"{name:<28} {code:>7,} {budget['code']:>7,}   {files:>5} {budget['files']:>6}{mark}")
     if over:
         sys.exit("Make it lighter; or raise the budget, in a commit of its own that says what users get for it.")
