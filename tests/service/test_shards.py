@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow("PostgreSQL fleets")
 
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 P = ("default", "p")
+JSON = {"content-type": "application/json"}
 ASK = "/v1/problems/p/decisions"
 
 
@@ -141,6 +142,63 @@ def test_a_problem_moves_to_the_worker_that_gets_its_requests(postgres, monkeypa
 
     asyncio.run(live())
     assert streams(url) == ["d1", "d2", "d3", "p"]
+
+
+def n_locks(url: str) -> int:
+    query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+def test_names_without_a_problem_leave_nothing_behind(postgres):
+    """A lock of each would fill the lock table of the whole cluster."""
+    url = fresh(postgres, "names")
+
+    async def live() -> None:
+        app = sharded(Postgres(url))
+        async with serving(app) as http:
+            await create_and_decide(http)
+            coordinator = app.service.coordinator
+            known = [len(part) for part in (coordinator.ownership._used, coordinator.locks)]
+            for n in range(5):
+                wrong = SPEC | {"k": 5}
+                assert (await http.put(f"/v1/problems/bad{n}", json=wrong)).status_code == 422
+                assert (await http.put(f"/v1/problems/broken{n}", content=b"{", headers=JSON)).status_code == 400
+                assert (await http.get(f"/v1/problems/none{n}")).status_code == 404
+                assert (await http.post(f"/v1/problems/none{n}/decisions", json={})).status_code == 404
+            assert [len(part) for part in (coordinator.ownership._used, coordinator.locks)] == known
+            assert n_locks(url) == 1
+            for _ in range(2):  # a name that was given up may be used again
+                assert (await http.put("/v1/problems/gone", json=SPEC)).status_code == 201
+                assert n_locks(url) == 2
+                assert (await http.delete("/v1/problems/gone")).status_code == 200
+                assert (await http.get("/v1/problems/gone")).status_code == 404
+                assert n_locks(url) == 1
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize("path", ["", "/d1/feedback"])
+def test_a_request_whose_problem_moves_before_its_body_came_is_told_to_try_again(postgres, path):
+    """404 would be final: clients would drop the feedback."""
+    url = fresh(postgres, "gone")
+
+    async def live() -> None:
+        first = sharded(Postgres(url))
+        async with serving(first) as http:
+            await create_and_decide(http)
+
+            async def body():
+                yield b'{"id": "d1"}' if not path else b'{"feedback": '
+                await first.service.coordinator.ownership._release(P)
+                yield b"" if not path else b'[{"arm": "a", "value": 1}], "amend": true}'
+
+            moved = await http.post(f"{ASK}{path}", content=body(), headers=JSON)
+            assert (moved.status_code, "moved" in moved.text) == (503, True), moved.text
+            again = await http.post(ASK, json={"id": "d1"})
+            assert again.status_code == 200, again.text
+
+    asyncio.run(live())
 
 
 def test_a_fenced_worker_does_not_acknowledge_and_the_next_owner_knows_everything(postgres, monkeypatch):

@@ -353,4 +353,5 @@ async def delete_problem(call: Call) -> Answer:
     """Delete a problem with its decisions. Its name may be used again, for another problem."""
     n = (await call.state()).decisions
     await call.change(lambda state, body, by: Deleted(now_ms(), by))
+    await call.coordinator.ownership.leave(call.problem)
     return 200, replies.ErasedReply(call.path["name"], n)

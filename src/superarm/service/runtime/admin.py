@@ -44,8 +44,9 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
             raise RequestError(429, "too_many_problems", said, 60)
         created = Created(now_ms(), spec, secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}", by)
         await coordinator.rehearse(created)
-        if await coordinator.create(tenant, name, created):
-            return True
+        async with coordinator.ownership.creating((tenant, name)):
+            if await coordinator.create(tenant, name, created):
+                return True
         known = await coordinator.find(tenant, name)
     if known.created.spec != _like(spec, known.created.spec):
         raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")

@@ -50,6 +50,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
         if done.event is not None and done.record is not None:
             return done.record, True
         known = done.record or await coordinator.find_record((tenant, id))
+        await coordinator.find(tenant, name)  # it may have moved meanwhile
     if not coordinator.ledger.serves(tenant, known):
         raise conflict(f"decision {body.id!r} was erased, or its problem was deleted; choose another id")
     if known.asked.body != digest or known.asked.problem != name:

@@ -37,6 +37,8 @@ RETRY_SECONDS = 1.0
 MAX_BATCH = 64
 """So many requests of a problem are planned together at most, and written by one transaction."""
 
+MOVED = "the problem has moved to another worker; try again"
+
 THREAD_SIZE = 20_000
 """Work on so many numbers, entries of a problem or values of a request, runs in a thread."""
 
@@ -187,8 +189,13 @@ class Coordinator:
         """A problem, or 404; its names and settings can be read, everything else only with its lock."""
         found = self.ledger.problems.get((tenant, name))
         if found is None:
-            raise unknown("problem", name)
+            raise self._absent((tenant, name))
         return found
+
+    def _absent(self, problem: Key) -> RequestError:
+        """Why a request does not find its problem: 404, unless another worker may have it since the request came."""
+        moved = self.store.shards is not None and problem not in self.ledger.deleted
+        return overloaded(MOVED) if moved else unknown("problem", problem[1])
 
     async def read(self, tenant: str, name: str, read: Callable[[ProblemState], Result], size: int = 0) -> Result:
         """What ``read`` makes of a problem, while nobody else uses it; in a thread if it is large."""
@@ -203,6 +210,7 @@ class Coordinator:
         """A decision of a problem, or 404."""
         await self.find(tenant, name)
         found = await self.find_record((tenant, id))
+        await self.find(tenant, name)  # it may have moved meanwhile
         if found.asked.problem != name or not self.ledger.serves(tenant, found):
             raise unknown("decision", id)
         return found
@@ -321,7 +329,7 @@ class Coordinator:
     def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
         if state is None and (work.stream or not work.new):
-            raise unknown("problem", problem[1])
+            raise self._absent(problem)
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
             record = record or base.recall_decision(self.store, key)
@@ -370,7 +378,7 @@ class Coordinator:
     def _answer(self, one: Planned, seq: int) -> None:
         answer: Written | RequestError = Written()  # another event has its place in the log
         if seq == base.MOVED:
-            answer = overloaded("the problem has moved to another worker; try again")
+            answer = overloaded(MOVED)
         elif seq > 0:
             record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
             answer = Written(one.entry.event, record)

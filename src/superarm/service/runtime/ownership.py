@@ -6,11 +6,13 @@ no requests come here any more.
 """
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from superarm.service.domain.ledger import Key
-from superarm.service.errors import overloaded
+from superarm.service.errors import overloaded, unknown
 from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.postgres_tables import log_name
 from superarm.service.storage.snapshot import copy_state, pack_snapshot, restore_ledger
@@ -40,7 +42,15 @@ class AllProblems:
         self._coordinator = coordinator
 
     async def enter(self, problem: Key, *, creates: bool) -> None:
-        """Acquire a problem for a request that names it, or raise ``RequestError`` (503)."""
+        """Acquire a problem for a request that names it."""
+
+    @contextlib.asynccontextmanager
+    async def creating(self, problem: Key) -> AsyncIterator[None]:
+        """Have a name while a problem is created under it."""
+        yield
+
+    async def leave(self, problem: Key) -> None:
+        """Give up the name of a problem that was deleted."""
 
     async def names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant."""
@@ -68,29 +78,65 @@ class OwnedProblems:
         return problem in self._coordinator.ledger.problems and self._shards.holds(problem)
 
     async def enter(self, problem: Key, *, creates: bool) -> None:
-        """Acquire a problem for a request that names it, or raise ``RequestError`` (503)."""
+        """Acquire a problem for a request that names it, or raise ``RequestError``: 404 if there is none, or 503.
+
+        A request that ``creates`` a problem may find none: it acquires the name when its body was found to be right.
+        """
+        if problem not in self._coordinator.ledger.problems and not await self._exists(problem):
+            if creates:
+                return
+            raise unknown("problem", problem[1])
+        self._used[problem] = asyncio.get_running_loop().time()
+        if not self._is_mine(problem):
+            await self._own(problem)
+            await self.leave(problem)  # it may have been deleted meanwhile
+
+    async def _exists(self, problem: Key) -> bool:
+        """Whether the log says that there is such a problem; nothing is acquired."""
+        if "\0" in problem[1] or len(problem[1]) > 256:
+            return False  # no problem has such a name
+        return await asyncio.to_thread(self._shards.has_problem, problem)
+
+    async def _own(self, problem: Key) -> None:
+        """Acquire a problem, or 503 if another worker does not release it in time."""
         loop = asyncio.get_running_loop()
-        self._used[problem] = loop.time()
-        if self._is_mine(problem):
-            return
         end = loop.time() + WAIT_SECONDS
-        while not await self._acquire(problem, creates):
+        while not await self._acquire(problem):
             if loop.time() > end:
                 raise overloaded(f"problem {problem[1]!r} is served by another worker; try again", 1)
             await self._coordinator.writer.run(lambda: self._shards.claim(problem))
             await asyncio.sleep(RETRY_SECONDS)
 
+    @contextlib.asynccontextmanager
+    async def creating(self, problem: Key) -> AsyncIterator[None]:
+        """Have a name while a problem is created under it; it is released if the problem is not there afterwards."""
+        self._used[problem] = asyncio.get_running_loop().time()
+        await self._own(problem)
+        try:
+            yield
+        finally:
+            await self.leave(problem)
+
+    async def leave(self, problem: Key) -> None:
+        """Release a name that no problem has: its creation was refused, or it was deleted."""
+        if problem in self._coordinator.ledger.problems:
+            return
+        async with self._coordinator.locks[problem]:
+            if problem not in self._coordinator.ledger.problems:
+                with contextlib.suppress(StoreUnavailable):  # whose session, with all locks, will end
+                    await self._coordinator.writer.run(lambda: self._shards.release(problem))
+                self._forget(problem)
+                self._used.pop(problem, None)
+
     async def names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant."""
         return await asyncio.to_thread(self._shards.problem_names, tenant)
 
-    async def _acquire(self, problem: Key, creates: bool) -> bool:
+    async def _acquire(self, problem: Key) -> bool:
         """Whether the problem is ours: one attempt, which all requests that come meanwhile share."""
-        if "\0" in problem[1] or len(problem[1]) > 256:
-            return True  # no problem has such a name: the request is refused by its own rules
         task = self._acquiring.get(problem)
         if task is None:
-            task = self._acquiring[problem] = asyncio.ensure_future(self._try_to_acquire(problem, creates))
+            task = self._acquiring[problem] = asyncio.ensure_future(self._try_to_acquire(problem))
             task.add_done_callback(lambda _: self._acquiring.pop(problem, None))
         try:
             return await asyncio.shield(task)
@@ -100,16 +146,14 @@ class OwnedProblems:
                 return True  # what is known can be read; nothing will be written
             raise
 
-    async def _try_to_acquire(self, problem: Key, creates: bool) -> bool:
+    async def _try_to_acquire(self, problem: Key) -> bool:
         coordinator, shards = self._coordinator, self._shards
         async with coordinator.locks[problem]:
             last = await coordinator.writer.run(lambda: shards.acquire(problem))
             if last is None:
                 self._forget(problem)
                 return False
-            if last == 0 and not creates:
-                await coordinator.writer.run(lambda: shards.release(problem))  # there is no such problem
-            elif coordinator.position.get(log_name(problem)) != last:
+            if coordinator.position.get(log_name(problem)) != last:
                 self._forget(problem)
                 await self._load(problem)
             elif not shards.admit(problem):
@@ -143,7 +187,8 @@ class OwnedProblems:
                 for problem in [key for key in self._saved if self._unsaved(key) >= self._snapshot_every]:
                     await self._save(problem)
                 for problem in [key for key in coordinator.ledger.problems if not self._is_mine(key)]:
-                    await self._acquire(problem, creates=False)
+                    await self._acquire(problem)
+                    await self.leave(problem)
             except StoreUnavailable as error:
                 coordinator.note_writing(str(error))
             await asyncio.sleep(POLL_SECONDS)

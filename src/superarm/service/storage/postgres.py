@@ -245,6 +245,10 @@ class Postgres(Store):
         """The names of all problems of a tenant, whoever owns them."""
         return [name for (name,) in self.rows(tables.NAMES, (tenant,))]
 
+    def has_problem(self, problem: Key) -> bool:
+        """Whether there is a problem of this name, whoever owns it."""
+        return next(self.rows(tables.EXISTS, problem), (False,))[0]
+
     def keep_out_others(self) -> None:
         connection = self._connection() if self._session is None else self._session.connection
         query = "SELECT pg_try_advisory_lock(%s, %s)"

@@ -68,6 +68,10 @@ SELECT worker, seq, tenant, kind, stream, step, body FROM superarm_events
 WHERE worker = %s AND seq > %s AND kind LIKE %s ORDER BY seq
 """
 
+EXISTS = """
+SELECT body LIKE '{"type":"created"%%' FROM superarm_events WHERE tenant = %s AND kind = 'problem' AND stream = %s
+    AND (body LIKE '{"type":"created"%%' OR body LIKE '{"type":"deleted"%%') ORDER BY step DESC LIMIT 1
+"""
 NAMES = """
 SELECT stream FROM superarm_events AS first WHERE tenant = %s AND kind = 'problem' AND step = 0 AND (
     SELECT body FROM superarm_events AS last
