@@ -67,6 +67,9 @@ class Index(Component):
     """Whether an entry that was never observed is scored as any other, after 0 pulls: drawn from a prior."""
     caveat: ClassVar[str] = ""
     """What the index assumes that may not hold, in a sentence for reports."""
+    consistent: ClassVar[Any] = False
+    """Whether it is proved that regret grows more slowly than every power of T, on every instance, if the oracle is
+    exact. Asymptotic rates of ``theory.bounds`` are about such policies."""
     kind: ClassVar[int | None] = None
     """The formula that kernels know this index's ``score`` by; None for all others."""
 
@@ -86,6 +89,10 @@ class Index(Component):
 
 class _LogarithmicLevel(Index):
     r"""An index whose level is ``numerator(t)`` / pulls."""
+
+    @property
+    def consistent(self) -> bool:  # type: ignore[override]
+        return bool(getattr(self, "rho", 0.0) >= 1.0)
 
     def numerator(self, t: Any) -> Any:
         """f(t), of a number or an array."""
@@ -228,6 +235,11 @@ class UCBV(_LogarithmicLevel):
     c: float = 1.0 / 6.0
     monotone = True
 
+    @property
+    def consistent(self) -> bool:  # type: ignore[override]
+        """With 3 zeta c < 1, as by default, regret can grow like a power of T."""
+        return self.zeta >= 1.0 and self.c >= 1.0
+
     def check(self) -> None:
         self.positive("zeta")
         self.require("c", 0.0 <= self.c < math.inf, "give a finite number >= 0")
@@ -288,6 +300,7 @@ class BetaPosterior(Index):
     """
 
     prior = True
+    consistent = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:

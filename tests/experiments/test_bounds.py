@@ -11,9 +11,8 @@ def test_no_bound_is_shown_for_a_target_that_it_does_not_hold_for():
     approximate = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
     policies = {"KL-UCB": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.oracles.Exhaustive())}
     found = bounds.bound_curves(approximate, ROUNDS, "oracle", policies)
-    upper = [label for label in found if ": " in label]  # lower bounds name no policy
-    assert upper
-    assert all(label.startswith("exact: ") for label in upper)  # against alpha r_max the bound of greedy would hold
+    assert found
+    assert all(label.startswith("exact: ") for label in found)  # against alpha r_max the bound of greedy would hold
 
 
 def test_why_there_is_no_bound():
@@ -42,10 +41,8 @@ def test_bounds_of_theory_are_curves_above_zero():
     found = bounds.bound_curves(sa.instances.lower_bound(6, 2), ROUNDS, "optimal", policies)
     assert "it: Theorem 1 (BC-UCB)" in found
     assert not any(label.startswith("CTS") for label in found)
-    assert "Lai-Robbins rate × log T, this size and gap" in found
+    assert not any("rate" in label for label in found)
     assert all(np.shape(values) == (3,) and (np.diff(values) > 0).all() for values in found.values())
-    elsewhere = bounds.bound_curves(sa.instances.disjoint_batches(4, suboptimal_arms=8), ROUNDS, "optimal", policies)
-    assert "Lai-Robbins rate × log T, this size and gap" not in elsewhere
 
 
 def test_cascades_have_their_own_bounds():

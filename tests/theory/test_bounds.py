@@ -135,15 +135,39 @@ def test_contextual_policies_by_hand():
     assert "only a part" in bounds(lists, sa.contextual.c2_ucb(), t)["upper_bound_c2_ucb"].reason
 
 
-def test_lower_bounds_of_this_instance_and_of_its_size():
+def test_rates_are_no_bounds_at_a_horizon():
     own = bounds(INSTANCE, sa.kl_ucb(), 1000)
-    assert own["lower_bound"].kind == own["graves_lai"].kind == "lower"
-    assert float(own["lower_bound"]) == pytest.approx(float(own["graves_lai"]), rel=1e-6)
+    assert own["lower_bound"].kind == own["graves_lai"].kind == "rate"
+    assert own["lower_bound"].rate == pytest.approx(own["graves_lai"].rate, rel=1e-6)
+    assert "not a bound at any T" in str(own["graves_lai"])
     assert own["lower_bound_gap_free"].kind == "size"
-    other = sa.Instance(INSTANCE.problem, sa.environments.Comonotone(INSTANCE.p * [[1.0], [1.0], [0.9], [1], [1], [1]]))
-    assert bounds(other, sa.kl_ucb(), 1000)["lower_bound"].kind == "size"
     greedy = bounds(sa.instances.random_coverage(6, 2, 2), sa.kl_ucb(), 1000)
-    assert greedy["graves_lai"].reason == "it is about exact oracles (alpha = beta = 1)"
+    assert greedy["graves_lai"].reason.endswith("exact oracles (alpha = beta = 1)")
+
+
+def test_no_bound_from_below_exceeds_the_regret_of_a_policy_that_it_is_about():
+    instance = sa.instances.lower_bound(12, 3, epsilon=0.1)
+    found = sa.simulate(instance, {"it": sa.cts()}, 300, 5, progress=False)
+    below = [row for row in bounds(instance, sa.cts(), found.rounds).applying if row.kind == "rate"]
+    assert len(below) == 3
+    assert all((row.value <= found.regret["it"].max(axis=0) + 1e-9).all() for row in below)
+
+
+@pytest.mark.parametrize(
+    ("policy", "consistent"),
+    [
+        (sa.kl_ucb(), True), (sa.bc_ucb(), True), (sa.cucb(), True), (sa.cts(), True),
+        (sa.policies.ucb_v(1.0, 1.0), True), (sa.kl_ucb(rho=0.1), False), (sa.policies.ucb_v(), False),
+        (sa.policies.follow_the_leader(), False),
+        (sa.policies.pooled_thompson(), False), (sa.policies.epsilon_greedy(), False), (sa.uniform(), False),
+        (sa.policies.sliding_window(sa.kl_ucb(), 100), False),
+    ],
+)  # fmt: skip
+def test_rates_are_about_consistent_policies(policy, consistent):
+    table = bounds(INSTANCE, policy, 1000)
+    assert [row.name for row in table.applying if row.kind == "rate"] == (
+        ["lower_bound", "lower_bound_independent", "graves_lai"] if consistent else []
+    )
 
 
 def test_vacuous_and_crossover():
@@ -154,7 +178,7 @@ def test_vacuous_and_crossover():
     assert bound.at(1e6).usefulness == f"vacuous, below the trivial bound from T = {bound.crossover:.3g} on"
     assert bound.at(1e12).usefulness == f"below the trivial bound from T = {bound.crossover:.3g} on"
     rate = bounds(INSTANCE, sa.bc_ucb(), [1.0, 10.0])["graves_lai"]
-    assert rate.vacuous.tolist() == [True, False]
+    assert rate.vacuous.tolist() == [True, True]
     assert math.isnan(rate.crossover)
 
 
@@ -163,7 +187,9 @@ def test_a_bound_reads_like_a_sentence():
     value = float(table["upper_bound_kl_default"])
     said = f"regret against 0.5 per round is at most {value:.4g} after 1000 rounds; vacuous, below the trivial bound"
     assert repr(table["upper_bound_kl_default"]).startswith(f"KL theorem (KL-UCB, log t + 3 log log t): {said}")
-    assert repr(table["graves_lai"]).endswith("per round on this instance is at least 102.9 after 1000 rounds.")
+    rate = f"R(T)/log T tends to at least {table['graves_lai'].rate:.4g}, not a bound at any T"
+    assert repr(table["graves_lai"]) == f"Graves-Lai rate, this instance: {rate}."
+    assert rate in repr(table)
     text = repr(table)
     assert text.startswith("Regret of kl_ucb(rho=1, c=3) against 0.5 per round (alpha 1, beta 1)\n")
     assert "Other theorems are about bc_ucb(); kl_ucb(rho=3, c=0); cucb();" in text

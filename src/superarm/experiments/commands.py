@@ -156,7 +156,7 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
 @IMPORT
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def bounds(spec: str, out: Path | None, results: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
-    """Compare simulated regret with the lower and upper bounds, for every instance of the experiment SPEC.
+    """Compare simulated regret with its bounds, for every instance of the experiment SPEC.
 
     Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
     Instances whose results superarm run has stored are not simulated again.

@@ -34,6 +34,8 @@ class Policy(Component):
     """What the policy assumes that may not hold, in a sentence for reports."""
     reads_context: ClassVar[bool] = False
     """Whether the policy learns from contexts."""
+    consistent: ClassVar[Any] = False
+    """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
 
     def validate(self, problem: "Problem") -> None:
         """Raise ``InvalidArgument`` if the policy does not apply to this problem."""

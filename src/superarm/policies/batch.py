@@ -173,6 +173,10 @@ class SetBonus(Policy):
     c: float = 4.0
     caveat = "Its bonus assumes that arms are independent."
 
+    @property
+    def consistent(self) -> bool:  # type: ignore[override]
+        return self.c >= 4.0
+
     def check(self) -> None:
         self.require("c", 0.0 <= self.c < math.inf, "give a finite number >= 0")
 

@@ -68,6 +68,10 @@ class IndexPolicy(Policy):
             raise InvalidArgument("index", "its score is no increasing function of one number", remedy, "IndexPolicy")
 
     @property
+    def consistent(self) -> bool:  # type: ignore[override]
+        return bool(self.index.consistent) and not self.shared
+
+    @property
     def caveat(self) -> str:  # type: ignore[override]
         if self.shared:
             return "One number per round decides all scores: it explores as if all entries erred together."

@@ -14,7 +14,7 @@ from superarm.rewards import Reward, Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
-Kind: TypeAlias = Literal["upper", "lower", "size"]
+Kind: TypeAlias = Literal["upper", "rate", "size"]
 Term: TypeAlias = Callable[[Floats], Any] | float
 
 
@@ -94,7 +94,10 @@ class Bound:
         The guarantee of the policy's oracle, and :math:`\alpha\beta\,r_{\max}`: what regret is measured against, per
         round. NaN if the bound was computed without a policy.
     kind
-        ``upper``; ``lower``, for this instance; or ``size``, a lower bound for some other instance of this size.
+        ``upper``; ``size``, a lower bound for some other instance of this size; or ``rate``: the regret of consistent
+        policies divided by log T tends to at least ``rate``. That bounds nothing at a finite T: the value is 0.
+    rate
+        The limit that a ``rate`` states; NaN otherwise.
     assumptions
         What the theorem assumes, as far as the instance and the policy do not decide it.
     reason
@@ -111,6 +114,7 @@ class Bound:
     kind: Kind = "upper"
     assumptions: str = ""
     reason: str = ""
+    rate: float = math.nan
 
     def at(self, horizon: Any) -> "Bound":
         """The same theorem at other horizons."""
@@ -180,10 +184,16 @@ class Bound:
         values, times = (np.ravel(x) for x in (self.value, self.horizon))
         steps = ", ".join(f"{v:.4g} after {t:g} rounds" for v, t in zip(values, times, strict=True))
         against = "" if math.isnan(self.target) else f" against {self.target:.4g} per round"
-        if self.kind != "upper":
-            whose = "some instance of this size" if self.kind == "size" else "this instance"
-            return f"{self.label}: regret{against} on {whose} is at least {steps}."
+        if self.kind == "rate":
+            return f"{self.label}: {self.limit}."
+        if self.kind == "size":
+            return f"{self.label}: regret{against} on some instance of this size is at least {steps}."
         return f"{self.label}: regret{against} is at most {steps}; {self.usefulness}."
+
+    @property
+    def limit(self) -> str:
+        """What an asymptotic rate says, in words."""
+        return f"R(T)/log T tends to at least {self.rate:.4g}, not a bound at any T"
 
     @property
     def usefulness(self) -> str:
@@ -257,10 +267,10 @@ LABELS = {
     "upper_bound_directional_greedy": "directional theorem, coverage",
     "upper_bound_c2_ucb": "linear models (C²-UCB)",
     "upper_bound_vac2_ucb": "linear models (VAC²-UCB)",
-    "lower_bound": "Lai-Robbins rate × log T, this size and gap",
-    "lower_bound_independent": "Lai-Robbins rate × log T, this size and gap, independent items",
+    "lower_bound": "Lai-Robbins rate, the paper's instance of this size and gap",
+    "lower_bound_independent": "Lai-Robbins rate, the same with independent items",
     "lower_bound_gap_free": "gap-free, some instance of this size",
-    "graves_lai": "Graves-Lai rate × log T, this instance",
+    "graves_lai": "Graves-Lai rate, this instance",
 }
 """Every theorem by its name."""
 

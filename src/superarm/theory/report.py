@@ -8,7 +8,6 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.statistics import mean_and_standard_error
-from superarm.oracles import Guarantee
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
@@ -49,8 +48,7 @@ def bounds_report(
     cases = {label: Question(instance, policy, np.asarray(results.rounds, float)) for label, policy in policies.items()}
     tables = {label: tabulate(case) for label, case in cases.items()}
     known = {case.gaps.alpha: case.gaps for label, case in cases.items() if tables[label].applying and not case.unusual}
-    exact = [label for label, case in cases.items() if case.guarantee == Guarantee(1.0, 1.0)]
-    below = [bound for bound in tables[exact[0] if exact else next(iter(tables))] if bound.kind != "upper"]
+    below = _below(list(tables.values()))
     regret, shown = _measure(instance, policies, results), _choose(tables, below)
     assumed = dict.fromkeys(bound.assumptions for table in tables.values() for bound in table.applying)
     parts = (
@@ -58,6 +56,7 @@ def bounds_report(
         _format_table(results.rounds, regret, shown),
         [_describe(label, table) for label, table in tables.items()],
         [f"{label}: {bound.usefulness}" for label, bound in shown.items() if bound.kind == "upper"],
+        [str(bound) for bound in below if bound.applies and bound.kind == "rate"],
         explain_left_out(below),
         [f"Assumed: {text}." for text in assumed],
     )
@@ -78,13 +77,19 @@ def _measure(instance: Instance, policies: Mapping[str, Policy], results: Result
     return regret
 
 
+def _below(tables: list[Bounds]) -> list[Bound]:
+    """Rates and lower bounds: each as in the first table in which it applies, otherwise as in the first table."""
+    rows = [[bound for bound in table if bound.kind != "upper"] for table in tables]
+    return [next((bound for bound in same if bound.applies), same[0]) for same in zip(*rows, strict=True)]
+
+
 def _choose(tables: Mapping[str, Bounds], below: list[Bound]) -> dict[str, Bound]:
-    """The bounds that apply by label: lower bounds, upper bounds of all policies, lower bounds of other instances."""
+    """The bounds that apply by label: upper bounds of all policies, lower bounds of other instances."""
     upper = [bound for table in tables.values() for bound in table.applying if bound.kind == "upper"]
     wide = len({bound.alpha for bound in upper}) > 1
     labelled = {f"{b.label}, alpha {b.alpha:.4g}" if wide else b.label: b for b in upper}
-    lower, size = ({b.label: b for b in below if b.applies and b.kind == kind} for kind in ("lower", "size"))
-    return lower | labelled | {f"lower: {label}; not of this one": bound for label, bound in size.items()}
+    size = {f"lower: {b.label}; not of this one": b for b in below if b.applies and b.kind == "size"}
+    return labelled | size
 
 
 def _describe(label: str, table: Bounds) -> str:
@@ -103,7 +108,7 @@ def _format_table(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str
     rows += [("regret", name, value) for name, value in measured.items()]
     rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
     width = max(len(name) for _, name, _ in rows)
-    rows.sort(key=lambda row: ("lower", "regret", "upper", "size").index(row[0]))
+    rows.sort(key=lambda row: ("regret", "upper", "size").index(row[0]))
     head = f"at T = {rounds[-1]}, regret against the approximation target, ± standard error"
     return [head, *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
@@ -122,10 +127,10 @@ def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, 
     draw_curves(axes, rounds, regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
     means = {name: float(values[:, -1].mean()) for name, values in regret.items()}
     ends = [(mean, name, line_style(n)["color"]) for n, (name, mean) in enumerate(means.items())]
-    for n, (name, bound) in enumerate((name, bound) for name, bound in shown.items() if bound.kind != "size"):
-        colour = "#00695c" if bound.kind == "lower" else "#8e0000"
+    for n, (name, bound) in enumerate((name, bound) for name, bound in shown.items() if bound.kind == "upper"):
+        colour = "#8e0000"
         values, says_nothing = bound.value, bool(bound.vacuous[-1])
-        positive = values > 0.0  # a rate times log T is 0 at T = 1
+        positive = values > 0.0
         look = {"linestyle": line_style(n)["linestyle"], "marker": MARKERS[n % len(MARKERS)], "markersize": 3.5}
         look |= {"markevery": (5 + 3 * n % 11, 17), "color": colour, "alpha": 0.5 if says_nothing else 1.0}
         axes.plot(rounds[positive], values[positive], linewidth=1.2, **look)

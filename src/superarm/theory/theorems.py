@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Explicit, Subsets
+from superarm.actions import Subsets
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.rules import Ellipsoid
 from superarm.core import labels
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.environments import Bernoulli, Comonotone, Environment, FreeSamples
+from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
-from superarm.theory.bound import Bound, Kind, rounds
+from superarm.theory.bound import Bound, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
 from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper
@@ -30,7 +30,6 @@ MEANS = "the same means in every round, outcomes in [0, 1] that are independent 
 COMPLETE = f"{MEANS}, complete feedback before the next round; any dependence within a round"
 LATE = f"{MEANS}, complete feedback of whole rounds, at most `delay` rounds late, whatever the outcomes are"
 LISTS = f"{MEANS}, arms that are independent within a round, feedback before the next round of what was read"
-CONSISTENT = f"a consistent policy, {COMPLETE}"
 _ABOUT, EXACT = "it is about ", "exact oracles (alpha = beta = 1)"
 
 
@@ -146,30 +145,21 @@ def _plays_c2_ucb(case: Question) -> bool:
     )
 
 
-def _below(rate: Callable[[Question], float], environment: type | None) -> Theorem:
-    """An asymptotic lower bound, of this instance, or of ``instances.lower_bound`` in this kind of environment."""
+def _rate(compute: Callable[[Question], float]) -> Theorem:
+    """An asymptotic rate of consistent policies: it bounds nothing at a finite horizon."""
 
-    def compute(case: Question) -> Bound:
-        kind: Kind = "lower" if environment is None or _is_constructed(case.instance, environment) else "size"
-        found = rate(case)
-        return Bound("", case.horizon, (0.0, 0.0, lambda t: found * np.log(t)), kind=kind)
+    def found(case: Question) -> Bound:
+        return Bound("", case.horizon, (0.0, 0.0, 0.0), kind="rate", rate=compute(case))
 
-    return Theorem(compute, EXACT, _is_exact, CONSISTENT)
+    return Theorem(found, f"consistent policies with {EXACT}", _is_consistent, COMPLETE)
 
 
 def _is_exact(case: Question) -> bool:
     return case.guarantee == Guarantee(1.0, 1.0)
 
 
-def _is_constructed(instance: Instance, environment: type) -> bool:
-    """Whether arms, means and batches are those of ``instances.lower_bound``."""
-    problem, p, n = instance.problem, instance.p, instance.problem.n_arms - instance.problem.k + 1
-    listed = isinstance(problem.actions, Explicit) and problem.actions.n_batches(problem.n_arms) == n
-    if not listed or not isinstance(instance.environment, environment) or p.ndim != 2:
-        return False
-    own = p[p.any(axis=1)]
-    values, counts = np.unique(own[:, 0], return_counts=True)
-    return bool((own == own[:, :1]).all() and values[-1] == 0.5 and counts.tolist() == [n - 1, 1])
+def _is_consistent(case: Question) -> bool:
+    return _is_exact(case) and bool(case.policy.consistent)
 
 
 def _gap_free(case: Question) -> Bound:
@@ -208,19 +198,19 @@ THEOREMS: Mapping[str, Theorem] = {
     ),
     "upper_bound_c2_ucb": Theorem(_c2_ucb, "c2_ucb(rho=1)", _plays_c2_ucb, contextual.ASSUMPTIONS),
     "upper_bound_vac2_ucb": Theorem(_c2_ucb, _RADIUS, lambda c: False, contextual.ASSUMPTIONS),
-    "lower_bound": _below(lambda c: lower.lower_bound(c.instance, c.gaps).exact, Comonotone),
-    "lower_bound_independent": _below(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact, Bernoulli),
-    "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact, CONSISTENT),
-    "graves_lai": _below(lambda c: graves_lai(c.instance).low, None),
+    "lower_bound": _rate(lambda c: lower.lower_bound(c.instance, c.gaps).exact),
+    "lower_bound_independent": _rate(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact),
+    "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact),
+    "graves_lai": _rate(lambda c: graves_lai(c.instance).low),
 }
-"""All theorems by name: upper bounds, then lower bounds."""
+"""All theorems by name: upper bounds, then rates and lower bounds."""
 
 
 def evaluate(name: str, case: Question) -> Bound:
     """What one theorem says about a case, or why it does not apply."""
     theorem = THEOREMS[name]
     reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
-    bound = Bound(name, case.horizon, None, kind="upper" if name.startswith("upper") else "lower", reason=reason)
+    bound = Bound(name, case.horizon, None, kind="upper" if name.startswith("upper") else "rate", reason=reason)
     if not reason:
         try:
             bound = replace(theorem.compute(case), name=name)
@@ -234,8 +224,9 @@ def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> 
     r"""What every theorem of superarm says about the regret of ``policy`` on ``instance``.
 
     Upper bounds are of regret against :math:`\alpha\beta\,r_{\max}` with the guarantee of the policy's own oracle,
-    lower bounds of that of any consistent policy with an exact oracle. The theorems are those of [MerlisMannor2019]_,
-    [WangChen2017]_ and ``docs/theory``.
+    lower bounds of that of any policy with an exact oracle. Rates say how regret of consistent policies grows in the
+    end, and bound nothing at a horizon. The theorems are those of [MerlisMannor2019]_, [WangChen2017]_ and
+    ``docs/theory``.
 
     Parameters
     ----------
@@ -302,8 +293,9 @@ class Bounds:
 
     def to_frame(self) -> dict[str, list[Any]]:
         """A tidy table as a dict of columns: one row per theorem and horizon."""
-        fixed = ("name", "label", "kind", "crossover", "target", "alpha", "beta", "applies", "reason", "assumptions")
+        fixed: tuple[str, ...] = ("name", "label", "kind", "rate", "crossover", "target", "alpha", "beta", "applies", "reason")
         times = np.ravel(self.horizon).tolist()
+        fixed += ("assumptions",)
         columns: dict[str, list[Any]] = {key: [getattr(b, key) for b in self for _ in times] for key in fixed}
         moving = {key: [getattr(b, key) for b in self] for key in ("horizon", "value", "trivial", "vacuous")}
         return columns | {key: np.concatenate([np.ravel(x) for x in parts]).tolist() for key, parts in moving.items()}
@@ -323,7 +315,7 @@ class Bounds:
         width = max(len(bound.label) for bound in applying)
         table = [f"{'':<5} {'':<{width}}  " + "  ".join(f"{time:>10}" for time in times)]
         for bound in applying:
-            cells = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value))
+            cells = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value)) if bound.kind != "rate" else bound.limit
             use = f"  {bound.usefulness}" if bound.kind == "upper" else ""
             table.append(f"{bound.kind:<5} {bound.label:<{width}}  {cells}{use}")
         assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.kind == "upper")

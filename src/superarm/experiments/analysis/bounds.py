@@ -35,8 +35,8 @@ def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy | No
 
 
 def _is_usable(bound: Bound) -> bool:
-    """Whether it is a bound for this instance, and a finite one."""
-    return bound.applies and bound.kind != "size" and bool(np.isfinite(bound.value).all())
+    """Whether it applies, and is finite."""
+    return bound.applies and bool(np.isfinite(bound.value).all())
 
 
 def rebuild_policy(record: CellResults) -> Policy | None:
@@ -49,9 +49,9 @@ def rebuild_policy(record: CellResults) -> Policy | None:
 
 
 def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy]) -> dict[str, Bound]:
-    """Every bound that covers one of ``policies``, by its label, which names the policy for upper bounds.
+    """Every upper bound that covers one of ``policies``, by a label that names the policy.
 
-    The upper bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
+    The bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
     to it; with an approximate oracle the other targets are higher, and no bound is shown for them.
     """
     found = dict[str, Bound]()
@@ -59,19 +59,14 @@ def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mappin
         if target == "approximation" or policy.guarantee(instance.problem) == Guarantee(1.0, 1.0):
             case = Question(instance, policy, np.asarray(rounds, float))
             bounds = [evaluate(name, case) for name in BOUNDS]
-            found |= {
-                f"{label}: {bound.label}" if bound.kind == "upper" else bound.label: bound
-                for bound in bounds
-                if _is_usable(bound)
-            }
+            found |= {f"{label}: {bound.label}": bound for bound in bounds if _is_usable(bound)}
     return found
 
 
 def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy]) -> str:
     """Why ``bound_curves`` finds nothing, as a sentence."""
     cases = [Question(instance, policy, np.ones(1)) for policy in policies.values()]
-    upper = [name for name in BOUNDS if name.startswith("upper")]
-    covered = [case for case in cases if any(evaluate(name, case).applies for name in upper)]
+    covered = [case for case in cases if any(evaluate(name, case).applies for name in BOUNDS)]
     if not covered:
         return "No theorem of superarm.theory covers one of these policies on this instance."
     if target != "approximation" and all(case.guarantee != Guarantee(1.0, 1.0) for case in covered):

@@ -165,7 +165,7 @@ def _judge_bound(study: "Study", claim: Claim) -> Iterator[Judgement]:
             if limit is None:
                 yield Judgement(text, instance, None, f"{label} does not apply here", None)
                 continue
-            positive = limit > 0.0  # a rate times log t is 0 in the first round
+            positive = limit > 0.0
             if not positive.any():  # every batch is as good as the oracle guarantees
                 yield Judgement(text, instance, None, f"{label} is 0 here", None)
                 continue

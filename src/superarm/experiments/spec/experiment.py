@@ -42,8 +42,8 @@ _CLAIM_KEYS = {
     "locked": ("policy share", ""),
 }
 """For each kind of claim, the keys that it needs, and those that it may have beside kind, text and instance."""
-BOUNDS = {name: LABELS[name] for name in THEOREMS}
-"""The bounds that a claim can name and that the report shows, with their labels."""
+BOUNDS = {name: LABELS[name] for name in THEOREMS if name.startswith("upper")}
+"""The upper bounds, which a claim can name and the report shows, with their labels."""
 
 
 def check_claims(
