@@ -18,7 +18,7 @@ from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.http.service import ServiceLimits, make_key
+from superarm.service.http.service import ServiceLimits, explain, make_key
 from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite
@@ -252,6 +252,61 @@ def test_queries_are_as_strict_as_bodies(tmp_path):
                     reply = await http.get(path, params={field.name: -1})
                     assert (reply.status_code, f"`$.{field.name}`" in reply.text) == (422, True)
                     assert (await http.get(path, params={field.name: field.default})).status_code == 200
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_what_is_refused_is_not_repeated_at_length(tmp_path):
+    """The decoder's message holds the value of the request; patterns that were tried on it took the square of it."""
+    long = {
+        ("PATCH", "/settings"): {"late": " - at `$." * 30_000},
+        ("POST", "/decisions"): {"` - at `$." * 10_000: 1},
+        ("POST", "/arms"): {"retire": ["x" * 250] * 9, "support": {"y" * 100_000: []}},
+        ("POST", "/feedback"): {"outcome": [["z" * 100_000]]},
+    }
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        for (method, path), body in long.items():
+            reply = await http.request(method, f"/v1/problems/p{path}", json=body)
+            assert 400 <= reply.status_code < 500, reply.text
+            assert len(reply.text) < 2_000, (path, len(reply.text))
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+    shown = "Invalid enum value '" + " - at `$." * 30_000 + "' - at `$.settings.late`"
+    assert explain(shown).startswith("settings.late: unknown ' - at"), "the place at its end is kept"
+
+
+AGE = {"features": {"numeric": {"age": [0, 100]}, "hashed": {"tags": 4}}, "model": {"name": "linear"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "value", "status"),
+    [
+        ({"context": AGE}, {"context": {"age": 10**400}}, 1, {422}),
+        ({"context": AGE}, {"context": {"age": -(10**400)}}, 1, {422}),
+        ({"settings": {"max_per_second": 1e-320}}, {}, 1, {201, 429}),
+        ({"weights": [5e-324]}, {}, 1, {201}),
+        ({}, {}, 5e-324, {201}),
+        ({"settings": {"policy": {"name": "pooled_thompson", "parameters": {"sharpness": 1e308}}}}, None, 1, {422}),
+    ],
+)
+def test_numbers_at_the_end_of_their_range_get_an_answer(tmp_path, spec, asked, value, status):
+    """Some were answered with 500, and one sharpness kept the worker busy without an end."""
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        made = await http.put("/v1/problems/p", json={"arms": ["a", "b"], "k": 1, **spec})
+        if asked is None:
+            assert made.status_code in status, made.text
+            return
+        for n in range(3):
+            reply = await http.post("/v1/problems/p/decisions", json={"id": f"d{n}", **asked})
+            assert reply.status_code in status, reply.text
+            if reply.status_code == 201:
+                body = {"feedback": [{"arm": reply.json()["arms"][0], "value": value}]}
+                (await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json=body)).raise_for_status()
+        for page in ("/?problem=p", "/export/arms.csv?problem=p", "/export/rewards.csv?problem=p"):
+            assert (await http.get(page)).status_code == 200, page
 
     during(Sqlite(tmp_path / "log.db"), trial)
 

@@ -6,6 +6,7 @@ keep of them are exact.
 
 import hashlib
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,7 @@ def is_missing(value: Any) -> bool:
 
 def number(value: Any, key: str, name: str) -> float:
     """``value`` as a finite number."""
-    if isinstance(value, bool | int | float | np.number | np.bool_) and math.isfinite(value):
+    if isinstance(value, bool | int | float | np.number | np.bool_) and abs(value) <= sys.float_info.max:
         return float(value)
     raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not a finite number", "give a number, or leave it out")
 

@@ -186,5 +186,5 @@ def unknown(name: Any, known: Sequence[str]) -> str:
     >>> unknown("contry", ["age", "country"])
     "'contry' is unknown, did you mean 'country'?"
     """
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name)[:40], known[:100], n=1, cutoff=0.5)  # which takes the cube of the length
     return f"{name!r} is unknown" + (f", did you mean {near[0]!r}?" if near else "")

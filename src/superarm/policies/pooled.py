@@ -87,7 +87,7 @@ class PooledThompson(Policy):
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
-        self.require("sharpness", 0.0 < self.sharpness < np.inf, "give a finite number > 0")
+        self.require("sharpness", 0.0 < self.sharpness <= 1e6, "give a number > 0, at most 1e6")
         self.convert("baseline", tuple(int(j) for j in self.baseline))
         self.convert("cautious", count(self.cautious, "cautious", 0))
         for name in ("loss", "later_loss"):

@@ -64,6 +64,19 @@ class ErrorReply(Struct, frozen=True):
     error: ErrorBody
 
 
+MAX_SAID = 1_000
+"""The longest message of a reply."""
+
+
+def shorten(message: str, most: int) -> str:
+    """A message without its middle, if it has more than ``most`` characters.
+
+    >>> shorten("arms: 'aaaaaaaaaaaa' is unknown", 22)
+    "arms: 'aaaa… is unknown"
+    """
+    return message if len(message) <= most else f"{message[: most // 2]}…{message[-(most // 2) :]}"
+
+
 def refusal(code: str, message: str) -> ErrorReply:
-    """The reply that says why nothing was done."""
-    return ErrorReply(ErrorBody(code, message))
+    """The reply that says why nothing was done; it does not repeat a large request."""
+    return ErrorReply(ErrorBody(code, shorten(message, MAX_SAID)))

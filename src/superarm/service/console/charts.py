@@ -14,6 +14,9 @@ KNOWN_SHARE = 0.9
 """A curve has gaps at few points, and many decisions at each, as far as that leaves ``FEWEST_POINTS`` of them."""
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 24.0
+SMALLEST = 1e-100
+"""Curves below it are drawn as 0."""
+
 SIZES = {"broad": (720.0, 250.0, 5), "narrow": (350.0, 250.0, 2)}
 """Width, height, and how many dates have room below: on a desktop, and on a phone."""
 
@@ -35,7 +38,8 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
     known = [p for _, points in curves for p in points if p.value is not None]
     if not known:
         return []
-    top = max(p.value + p.reach for p in known if p.value is not None) * 1.05 or 1.0
+    top = max(p.value + p.reach for p in known if p.value is not None) * 1.05
+    top = top if top > SMALLEST else 1.0
     times = [p.at for _, points in curves for p in points if p.at]
     first, span = min(times), max(1, max(times) - min(times))
     charts = []

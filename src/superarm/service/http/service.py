@@ -18,7 +18,7 @@ import msgspec
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.spec import Late, Mode, PolicySpec, ProblemName, ProblemSpec, Settings
-from superarm.service.errors import RequestError, invalid, overloaded
+from superarm.service.errors import RequestError, invalid, overloaded, shorten
 from superarm.service.http.metrics import Metrics
 from superarm.service.runtime.condition import TokenBuckets
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
@@ -263,6 +263,10 @@ _PLACES = {
 """Where a field of a problem belongs; in the bodies of ``/settings`` without the first word."""
 
 
+MAX_EXPLAINED = 300
+"""So many characters of a message are kept: it may hold a value of the request, and patterns take the square of it."""
+
+
 def explain(message: str) -> str:
     """The decoder's message; with the choices that there are, the place where a field belongs, or what a name may hold.
 
@@ -275,6 +279,7 @@ def explain(message: str) -> str:
     >>> explain("Expected `str` matching regex '^[^/]*$' - at `key` in `$.support`")
     'support: a name holds no control character'
     """
+    message = shorten(message, MAX_EXPLAINED)
     for pattern, words in _REMEDIES:
         if (found := re.fullmatch(pattern, message, re.DOTALL)) is not None:
             return words.format(*found.groups())

@@ -67,6 +67,9 @@ class Condition:
         self.fault = fault
 
 
+LONGEST_WAIT = 86_400.0
+"""Nobody is told to wait for more seconds, however low a rate is."""
+
 MAX_BUCKETS = 10_000
 """Above so many, buckets that were not used for two seconds are dropped."""
 
@@ -86,7 +89,7 @@ class TokenBuckets:
         """Take a token, and return 0; if there is none, return in how many seconds there will be one."""
         tokens = self.tokens(name, rate)
         if tokens < 1.0:
-            return (1.0 - tokens) / rate
+            return min((1.0 - tokens) / rate, LONGEST_WAIT)
         self._buckets[name] = (tokens - 1.0, time.monotonic())
         return 0.0
 
