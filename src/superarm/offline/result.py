@@ -207,7 +207,7 @@ def _warn_of_reward(log: "Log", method: Method) -> list[str]:
     reward, found = log.problem.reward, []
     unknown = int(np.isnan(log.rewards).sum())
     if unknown:
-        found.append(f"the reward of {unknown} of {log.n_rounds} rounds is not known; they are left out")
+        found.append(f"the reward of {unknown} of {log.n_rounds} rounds is not known; the others stand for them")
     if method.name in ("independent_ips", "pseudoinverse") and not reward.modular:
         found.append("the reward is not linear: this estimator is biased for it")
     if not isinstance(reward, Coverage | Conjunctive | Linear):

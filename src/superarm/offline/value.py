@@ -136,7 +136,7 @@ def by_scores(
     """Value, baseline and difference from the scores of the rounds, with normal intervals, and importance weights."""
     assert method.score is not None
     own, other = method.score(log, target), method.score(log, baseline)
-    if method.name == "replay":
+    if method.name == "replay" or bool((np.isnan(own.score) != np.isnan(other.score)).any()):
         a, b = _normal(own.score, delta), _normal(other.score, delta)
         reach = math.hypot(a.high - a.value, b.high - b.value)
         d = a.value - b.value

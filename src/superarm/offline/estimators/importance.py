@@ -124,15 +124,51 @@ def effective_sample_size(weight: Floats) -> float:
 # --- the same on a log ---
 
 
+def known_shares(log: "Log", beginnings: bool = True) -> Floats:
+    """Of the rounds with the same slate up to each slot, the share whose reward is known, (n, k).
+
+    Within a group; with ``beginnings=False`` of the rounds with the same arm in that slot. Rounds whose reward is known
+    count 1 / share, so that slates with outcomes that were seen seldom are not under-represented.
+    """
+    known, share = ~np.isnan(log.rewards), np.ones(log.slates.shape)
+    if known.all():
+        return share
+    for slot in range(log.slates.shape[1]):
+        part = log.slates[:, 0 if beginnings else slot : slot + 1]
+        same = np.unique(np.column_stack([log.groups, part]), axis=0, return_inverse=True)[1].reshape(-1)
+        share[:, slot] = (np.bincount(same, known) / np.bincount(same))[same]
+    return share
+
+
+def _of_known(log: "Log", weight: Floats, share: Floats) -> Floats:
+    """``weight`` / ``share`` in rounds whose reward is known, 0 in the others; refuse what no known round stands for."""
+    if bool(((weight > 0.0) & (share == 0.0)).any()):
+        raise InvalidArgument(
+            "method", "a slate that the target needs was never seen in full, so that its reward is not known",
+            "take 'one_step', 'direct' or 'intervals', which use every outcome that was seen",
+        )  # fmt: skip
+    known = ~np.isnan(log.rewards).reshape(-1, *[1] * (weight.ndim - 1))
+    return np.asarray(np.where(known, weight / np.where(share > 0.0, share, 1.0), 0.0))
+
+
+def score_logged(log: "Log") -> RoundScores:
+    """The rewards of the rounds, for the logged slates: weighted by ``known_shares`` if some round of each is known."""
+    share = known_shares(log)[:, -1]
+    if not share.all():
+        return RoundScores(log.rewards)
+    return RoundScores(np.nan_to_num(log.rewards) * _of_known(log, np.ones(log.n_rounds), share))
+
+
 def score_slate_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of ordered slates."""
-    weight = slate_weights(log, mixture)
-    return RoundScores(slate_ips(log.rewards, weight), weight)
+    weight = _of_known(log, slate_weights(log, mixture), known_shares(log)[:, -1])
+    return RoundScores(slate_ips(np.nan_to_num(log.rewards), weight), weight)
 
 
 def score_slate_snips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Self-normalised inverse propensity scores of ordered slates."""
     weight, known = slate_weights(log, mixture), ~np.isnan(log.rewards)
+    weight = weight / np.where(known, known_shares(log)[:, -1], 1.0)
     score = np.full(log.n_rounds, np.nan)
     score[known] = slate_snips(log.rewards[known], weight[known])
     return RoundScores(score, np.where(known, weight, 0.0))
@@ -142,13 +178,14 @@ def score_independent_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of single arms in their slots."""
     logged = slot_table(log, log.rows.position_propensity)
     weight = _ratio(position_probabilities(log, mixture), logged, log.slates)
+    weight = _of_known(log, weight, known_shares(log, beginnings=False))
     score = independent_ips(slot_rewards(log), weight) + log.reward_of_nothing
     return RoundScores(score, weight.max(axis=1))
 
 
 def score_cascade_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of the beginnings of slates."""
-    weight = prefix_weights(log, mixture)
+    weight = _of_known(log, prefix_weights(log, mixture), known_shares(log))
     return RoundScores(cascade_ips(slot_rewards(log), weight) + log.reward_of_nothing, weight[:, -1])
 
 
@@ -164,7 +201,9 @@ def score_cascade_dr(log: "Log", mixture: SlateMixture) -> RoundScores:
             rounds = np.flatnonzero((folds == fold) & (log.groups == group))
             if len(rounds):
                 q_hat[rounds], v_hat[rounds] = _predict(log, mixture, mean[group], matches[:, rounds], rounds, group)
-    score = cascade_dr(slot_rewards(log), weight, q_hat, v_hat) + log.reward_of_nothing
+    known, share = ~np.isnan(log.rewards)[:, None], known_shares(log)
+    error = np.where(known, (slot_rewards(log) - q_hat) / np.where(share > 0.0, share, 1.0), 0.0)
+    score = cascade_dr(q_hat + error, weight, q_hat, v_hat) + log.reward_of_nothing
     return RoundScores(score, weight[:, -1])
 
 
@@ -229,10 +268,8 @@ def slot_table(log: "Log", values: Floats) -> Floats:
 
 
 def slot_rewards(log: "Log") -> Floats:
-    """What each slot added to the realised reward, (n, k); NaN in rounds whose reward is not known."""
-    table = np.nan_to_num(slot_table(log, log.slot_rewards))
-    table[np.isnan(log.rewards)] = np.nan
-    return table
+    """What each slot added to the realised reward, (n, k); to be left out in rounds whose reward is not known."""
+    return np.nan_to_num(slot_table(log, log.slot_rewards))
 
 
 def _slot_matches(log: "Log", mixture: SlateMixture) -> Bools:

@@ -52,7 +52,7 @@ def _of_mixture(score: Scorer) -> Callable[["Log", Any], RoundScores]:
 
 def _weighted(score: Scorer) -> Callable[["Log", Any], RoundScores]:
     """The same for an estimator that weights slates: the logged ones have weight 1."""
-    return _of_mixture(lambda log, mixture: RoundScores(log.rewards) if mixture.logged else score(log, mixture))
+    return _of_mixture(lambda log, mixture: importance.score_logged(log) if mixture.logged else score(log, mixture))
 
 
 _SLATES = (OVERLAP, KNOWN_REWARD, NORMAL)
