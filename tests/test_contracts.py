@@ -246,6 +246,13 @@ class Harmful(rewards.Linear):
         return -weight * q
 
 
+class Indebted(rewards.Coverage):
+    """Without arms, an item costs its weight."""
+
+    def worth(self, weight, state):
+        return -state
+
+
 class NotSubmodular(rewards.Logistic):
     submodular = True
 
@@ -396,6 +403,7 @@ BROKEN = [
     (NegativeLevel(), "levels are not negative"),
     (NoNumber(), "NoNumber.score returns numbers; it returned NaN"),
     (Harmful(), "an arm never lowers the worth"),
+    (Indebted(), "worth is never negative"),
     (NotSubmodular(20.0), "gains shrink as the batch grows"),
     (NotModular(), "an arm adds the same to every batch"),
     (NotLinear(), "gains are linear in the parameters"),

@@ -10,6 +10,15 @@ from superarm.simulation.regret import target
 from tests.action_sets import playable, random_set
 
 MANY = np.arange(60)
+
+
+class Indebted(sa.Coverage):
+    """Without arms, an item costs its weight: all values are negative."""
+
+    def worth(self, weight, state):
+        return -state
+
+
 GRID = [(a, b) for a in range(10) for b in range(10)]
 
 
@@ -169,3 +178,14 @@ def test_continuous_greedy_loses_nothing_by_rounding_on_a_matroid(kind):
         problem, p = sa.Problem(n, 3, sa.Coverage(), actions), rng.random((n, 3))
         best = max(problem.value(p, batch) for batch in playable(may_play, n))
         assert problem.value(p, solve(problem, p, sa.oracles.ContinuousGreedy(20))) >= GREEDY * best - 1e-9
+
+
+def test_a_share_of_a_negative_optimum_is_no_guarantee_and_no_bound():
+    p = np.random.default_rng(0).uniform(0.1, 0.4, (6, 2))
+    problem = sa.Problem(6, 2, Indebted(), sa.Subsets(2))
+    assert sa.oracles.Greedy().guarantee(problem).alpha == 0.0
+    assert sa.oracles.StochasticGreedy().guarantee(problem).alpha == 0.0
+    assert sa.oracles.Exhaustive().guarantee(problem).alpha == 1.0
+    instance = sa.Instance(problem, sa.environments.Bernoulli(p))
+    reason = sa.theory.bounds(instance, sa.kl_ucb(), 100)["upper_bound_kl_default"].reason
+    assert reason == "the policy's oracle guarantees nothing here"

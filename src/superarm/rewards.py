@@ -51,6 +51,8 @@ class Reward(Component):
     """Whether ``gain`` is linear in ``q``: ``gain(weight, state, 1) * q``."""
     additive: ClassVar[bool] = True
     """Whether the reward is a sum over items."""
+    proven: ClassVar[bool] = False
+    """Whether ``smoothness`` has a proof, as that of superarm's rewards; otherwise it is called a claim."""
 
     def start(self, weight: Any) -> Any:
         """The state of items that no arm has joined."""
@@ -196,6 +198,7 @@ class Coverage(Reward):
     0.75
     """
 
+    proven = True
     submodular = True
     linear_gain = True
 
@@ -239,6 +242,7 @@ class Linear(Reward):
     0.75
     """
 
+    proven = True
     modular = True
     submodular = True
     linear_gain = True
@@ -281,6 +285,7 @@ class ClippedLinear(Reward):
         The parameter from which on the function is positive.
     """
 
+    proven = True
     slope: float
     shift: float = 0.0
     modular = True
@@ -336,6 +341,7 @@ class Logistic(Reward):
     (True, False)
     """
 
+    proven = True
     c: float = 1.0
 
     def check(self) -> None:
@@ -412,6 +418,7 @@ class Conjunctive(Reward):
     cascading bandits, [KvetonEtAl2015b]_.
     """
 
+    proven = True
     monotone = False
 
     def start(self, weight: Any) -> Any:
@@ -431,6 +438,14 @@ class Conjunctive(Reward):
 
     def smoothness(self, k: int) -> Smoothness:
         return Smoothness(1.0, 0.5)
+
+
+def has_proof(reward: Reward) -> bool:
+    """Whether the smoothness of the reward is proven: for its class, or for one of which it overrides nothing."""
+    classes = type(reward).__mro__
+    owner = next(cls for cls in classes if "proven" in vars(cls))
+    own = {name for cls in classes[: classes.index(owner)] for name in vars(cls) if not name.startswith("__")}
+    return bool(owner.proven) and own.isdisjoint({*dir(owner), *owner.__dataclass_fields__})  # type: ignore[attr-defined]
 
 
 def smoothness_of(reward: Reward, k: int) -> Smoothness:

@@ -160,6 +160,8 @@ def check_reward(reward: Reward, k: int = 5, tolerance: float = 1e-9) -> None:
     near = np.abs(gain - rise) <= tolerance * weight
     _require_everywhere(near, "gain is a difference of worth", state=state, q=q[-1], gain=gain)
     _require_everywhere((gain >= 0.0) | (not reward.monotone), "an arm never lowers the worth", state=state, q=q[-1])
+    least = np.minimum(reward.worth(weight, empty), reward.worth(weight, state))
+    _require_everywhere(least >= -tolerance * weight, "worth is never negative", state=state, worth=least)
     early = reward.gain(weight, empty, q[-1])
     if reward.submodular:
         _require_everywhere(gain <= early + tolerance * weight, "gains shrink as the batch grows", q=q[-1])

@@ -130,6 +130,30 @@ def test_own_reward_is_bounded_from_both_sides():
     np.testing.assert_allclose(found.argmax_g, 0.25, atol=1e-3)
 
 
+class Renamed(sa.Coverage):
+    """Coverage by another name, with a parameter of its own."""
+
+    note: str = ""
+
+
+class Halved(sa.Coverage):
+    def worth(self, weight, state):
+        return 0.5 * (weight - state)
+
+
+def test_what_a_users_reward_says_of_itself_is_a_claim_unless_it_is_one_of_superarms():
+    assert smoothness(Renamed(), 2).status == "exact"
+    assert smoothness(Halved(), 2).status != "exact"
+    for reward, claim in ((Renamed(), ""), (Halved(), "; smoothness as Halved claims it")):
+        problem = sa.Problem(3, 1, reward, sa.Subsets(1))
+        instance = sa.Instance(problem, sa.environments.Bernoulli([[0.5], [0.4], [0.3]]))
+        table = sa.theory.bounds(instance, sa.kl_ucb(), 100)
+        upper = [bound for bound in table.applying if bound.kind == "upper"]
+        assert upper
+        assert all(bound.assumptions.endswith(f"within a round{claim}") for bound in upper)
+        assert claim in repr(table)
+
+
 def test_wrong_claims_are_answered_with_the_point():
     with pytest.raises(Refuted, match="gamma_inf") as caught:
         smoothness(Claiming(1.5), 2)

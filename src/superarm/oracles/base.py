@@ -25,6 +25,16 @@ class Guarantee(NamedTuple):
     beta: float = 1.0
 
 
+def share_of_optimum(problem: Problem, alpha: float, beta: float = 1.0) -> Guarantee:
+    """The guarantee (alpha, beta) of a theorem about rewards without negative values; for any other reward, nothing.
+
+    A share of a negative optimum would lie above it.
+    """
+    reward = problem.reward
+    nothing = reward.worth(problem.weights[None], reward.empty_states(problem, 1))
+    return Guarantee(alpha, beta) if alpha >= 1.0 or float(np.sum(nothing)) >= 0.0 else Guarantee(0.0)
+
+
 GREEDY = 1.0 - 1.0 / math.e
 """The alpha of greedy for a monotone submodular reward on ``Subsets``, [NemhauserWolseyFisher1978]_, for all k."""
 

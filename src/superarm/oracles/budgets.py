@@ -8,7 +8,7 @@ from superarm.actions.base import joinable_after, new_batches, pick_arms, take_r
 from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.problem import Problem
 from superarm.core.tally import View
-from superarm.oracles.base import GREEDY, Guarantee, Oracle, held, worth_alone
+from superarm.oracles.base import GREEDY, Guarantee, Oracle, held, share_of_optimum, worth_alone
 from superarm.oracles.greedy import greedy_by_steps
 
 MAX_TABLE_CELLS = 20_000_000
@@ -159,7 +159,8 @@ class KnapsackScheme(_BudgetOracle):
         return problem.actions.complete(view, out)
 
     def guarantee(self, problem: Problem) -> Guarantee:
-        return Guarantee(1.0 - self.epsilon if problem.reward.modular and problem.actions.budgeted else 0.0)
+        fits = problem.reward.modular and problem.actions.budgeted
+        return share_of_optimum(problem, 1.0 - self.epsilon) if fits else Guarantee(0.0)
 
 
 def _solve_rounded(worth: Ints, costs: Floats, money: float, levels: int) -> Ints:
@@ -218,7 +219,8 @@ class GreedyMax(_BudgetOracle):
         return greedy_by_steps(problem, q, view, best, costs)
 
     def guarantee(self, problem: Problem) -> Guarantee:
-        return Guarantee(0.5 if problem.reward.submodular and problem.actions.budgeted else 0.0)
+        fits = problem.reward.submodular and problem.actions.budgeted
+        return share_of_optimum(problem, 0.5) if fits else Guarantee(0.0)
 
 
 class PartialEnumeration(_BudgetOracle):
@@ -250,7 +252,8 @@ class PartialEnumeration(_BudgetOracle):
         return out
 
     def guarantee(self, problem: Problem) -> Guarantee:
-        return Guarantee(GREEDY if problem.reward.submodular and problem.actions.budgeted else 0.0)
+        fits = problem.reward.submodular and problem.actions.budgeted
+        return share_of_optimum(problem, GREEDY) if fits else Guarantee(0.0)
 
 
 def _pairs(problem: Problem, view: View) -> Ints:

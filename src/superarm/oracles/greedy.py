@@ -12,7 +12,7 @@ from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import View
-from superarm.oracles.base import GREEDY, Guarantee, Oracle
+from superarm.oracles.base import GREEDY, Guarantee, Oracle, share_of_optimum
 from superarm.rewards import Coverage
 
 LAZY_FROM_ENTRIES = 20_000
@@ -31,10 +31,11 @@ class Greedy(Oracle):
 
     .. math:: j_n \in \arg\max_{j \notin A_{n-1}} r(A_{n-1} \cup \{j\}; q)
 
-    For a monotone submodular reward: :math:`\alpha = 1 - (1 - 1/k)^k` on ``Subsets(k)``, [NemhauserWolseyFisher1978]_,
-    1/2 on a matroid, 1/(p + 1) on a p-system (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one
-    exact on a matroid and 1/p on a p-system, [KorteHausmann1978]_; exact for a single item on a matroid. Implements
-    [MerlisMannor2019]_ (section Algorithm). Equal gains go to the arm with the fewest pulls, then the lowest.
+    For a monotone submodular reward that is not negative: :math:`\alpha = 1 - (1 - 1/k)^k` on ``Subsets(k)``,
+    [NemhauserWolseyFisher1978]_, 1/2 on a matroid, 1/(p + 1) on a p-system (1/3 on a ``Matching``),
+    [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a p-system, [KorteHausmann1978]_;
+    exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section Algorithm). Equal gains go to the arm
+    with the fewest pulls, then the lowest.
     """
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
@@ -59,12 +60,13 @@ class Greedy(Oracle):
         if not reward.additive:
             return Guarantee(0.0)
         if reward.modular:
-            return Guarantee(1.0 / actions.exchange)
+            return share_of_optimum(problem, 1.0 / actions.exchange)
         if problem.n_items == 1 and actions.matroid:
             return Guarantee(1.0)
         if not (reward.submodular and reward.monotone):
             return Guarantee(0.0)
-        return Guarantee(1.0 - (1.0 - 1.0 / k) ** k if actions.uniform else 1.0 / (1.0 + actions.exchange))
+        alpha = 1.0 - (1.0 - 1.0 / k) ** k if actions.uniform else 1.0 / (1.0 + actions.exchange)
+        return share_of_optimum(problem, alpha)
 
 
 def greedy_by_steps(
@@ -166,7 +168,7 @@ class StochasticGreedy(Oracle):
         if not (problem.reward.submodular and problem.actions.uniform):
             return Guarantee(0.0)
         share = 1.0 - math.sqrt(1.0 - self.expected_alpha())
-        return Guarantee(share, share)
+        return share_of_optimum(problem, share, share)
 
     def validate(self, problem: Problem) -> None:
         right = problem.reward.submodular and problem.actions.uniform

@@ -14,7 +14,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, count, floats
 from superarm.core.errors import InvalidArgument
-from superarm.rewards import Reward, Smoothness
+from superarm.rewards import Reward, Smoothness, has_proof
 from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, slopes
 
 Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
@@ -89,7 +89,7 @@ def smoothness(
     """
     count(k, "k", 1)
     own = reward.smoothness(k) if isinstance(reward, Reward) else None
-    if own is not None and type(reward).__module__ == Reward.__module__:
+    if own is not None and has_proof(reward):
         top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
         _check_claim(claim, top, at, gini, at_gini)
         return SmoothnessCertificate(*own, "exact", top, gini, at, at_gini)
@@ -120,7 +120,7 @@ def _check_claim(claim: tuple[float, float] | None, top: float, at: Floats, gini
 def check_own_claim(reward: Reward, k: int) -> None:
     """Refuse what a reward's own ``smoothness(k)`` claims if a search finds a point that refutes it."""
     claim = reward.smoothness(k)
-    if claim is not None and type(reward).__module__ != Reward.__module__:
+    if claim is not None and not has_proof(reward):
         _check_claim(claim, *maximise_slopes(slopes(reward, k), k))
 
 

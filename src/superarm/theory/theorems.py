@@ -18,6 +18,7 @@ from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
+from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
@@ -99,6 +100,12 @@ class Question:
     def partial(self) -> str:
         """That feedback is partial, in words; empty if it is not."""
         return "only a part of each batch is observed here" if self.instance.environment.partial else ""
+
+    @property
+    def claimed(self) -> str:
+        """That the smoothness is what a reward of the user's own says of itself, as one more assumption."""
+        reward = self.instance.problem.reward
+        return "" if has_proof(reward) else f"; smoothness as {type(reward).__name__} claims it"
 
     def violates(self, assumptions: str) -> str:
         """What contradicts the assumptions of a theorem, in words."""
@@ -217,7 +224,8 @@ def evaluate(name: str, case: Question) -> Bound:
         except InvalidArgument as error:
             bound = replace(bound, reason=error.wrong)
     alpha, beta = case.guarantee
-    return replace(bound, alpha=alpha, beta=beta, assumptions=theorem.assumptions)
+    claimed = case.claimed if bound.kind == "upper" else ""
+    return replace(bound, alpha=alpha, beta=beta, assumptions=theorem.assumptions + claimed)
 
 
 def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> "Bounds":
@@ -293,9 +301,9 @@ class Bounds:
 
     def to_frame(self) -> dict[str, list[Any]]:
         """A tidy table as a dict of columns: one row per theorem and horizon."""
-        fixed: tuple[str, ...] = ("name", "label", "kind", "rate", "crossover", "target", "alpha", "beta", "applies", "reason")
+        whose = ("name", "label", "kind", "rate", "crossover", "target", "alpha", "beta")
+        fixed = (*whose, "applies", "reason", "assumptions")
         times = np.ravel(self.horizon).tolist()
-        fixed += ("assumptions",)
         columns: dict[str, list[Any]] = {key: [getattr(b, key) for b in self for _ in times] for key in fixed}
         moving = {key: [getattr(b, key) for b in self] for key in ("horizon", "value", "trivial", "vacuous")}
         return columns | {key: np.concatenate([np.ravel(x) for x in parts]).tolist() for key, parts in moving.items()}

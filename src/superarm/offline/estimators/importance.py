@@ -141,7 +141,7 @@ def known_shares(log: "Log", beginnings: bool = True) -> Floats:
 
 
 def _of_known(log: "Log", weight: Floats, share: Floats) -> Floats:
-    """``weight`` / ``share`` in rounds whose reward is known, 0 in the others; refuse what no known round stands for."""
+    """``weight`` / ``share`` in rounds whose reward is known, else 0; refuse what no known round stands for."""
     if bool(((weight > 0.0) & (share == 0.0)).any()):
         raise InvalidArgument(
             "method", "a slate that the target needs was never seen in full, so that its reward is not known",
