@@ -474,64 +474,7 @@ def test_a_recommendation_suits_the_problem_and_says_why():
     assert "cts" in sa.recommend(PROBLEMS["items"], whole=True).reason
 
 
-def test_an_agent_starts_from_its_list_by_name():
-    problem = sa.Problem(5, 1, sa.Linear(), sa.Subsets(2))
-    agent = sa.Agent(problem, seed=1, arms=["a", "b", "c", "d", "e"], baseline=["d", "b"])
-    assert agent.ask().arms == ("d", "b")
-    assert "b" in agent.ask(eligible=["a", "b", "c"]).arms
-    with pytest.raises(sa.InvalidArgument, match="cannot start from a list"):
-        sa.Agent(problem, sa.kl_ucb(), baseline=[0, 1])
-    with pytest.raises(sa.InvalidArgument, match="unknown name"):
-        sa.Agent(problem, arms=["a", "b", "c", "d", "e"], baseline=["x"])
-
-
-def test_the_list_is_kept_on_action_sets_in_which_arms_cannot_be_exchanged():
-    actions = sa.actions.PartitionMatroid("aabbcc", {"a": 1, "b": 1, "c": 1})
-    problem = sa.Problem(6, 1, sa.Linear(), actions)
-    agent, shown = sa.Agent(problem, seed=2, baseline=[1, 3, 5], silence=0.0), []
-    for _ in range(200):
-        decision = agent.ask()
-        assert actions.includes(decision.action, 6)
-        shown.append(set(decision.action.tolist()) == {1, 3, 5})
-        agent.tell(decision, clicks=[int(j) for j in decision.action if j in (1, 3, 5)])
-    assert shown[0]
-    assert np.mean(shown) > 0.9  # nothing else was ever clicked
-
-
-@pytest.mark.slow("shops of 600 visitors")
-@pytest.mark.parametrize("rule", [False, True], ids=["any six", "two of a brand"])
-def test_a_product_of_the_list_that_is_sold_out_does_not_make_learning_dearer(rule):
-    """Earnings over those of the list of the moment, and at most a third of it replaced; before, 0.86 to 0.95."""
-    earned = []
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        p = rng.lognormal(-3.3, 0.6, 120)
-        ranking, brand = np.argsort(-(np.log(p) + 0.35 * rng.normal(size=120))), rng.integers(0, 18, 120)
-        actions = sa.actions.PartitionMatroid(brand, [2] * 18, k=6) if rule else sa.Subsets(6)
-        problem = sa.Problem(120, 1, sa.Linear(), actions)
-        agent = sa.Agent(problem, seed=seed, baseline=ranking[:20].tolist(), silence=0.0)
-        for t in range(600):
-            if t == 300:
-                agent.retire_arms(ranking[:1].tolist())
-            action = (decision := agent.ask()).action
-            listed = [j for n, j in enumerate(ranking) if not rule or (brand[ranking[:n]] == brand[j]).sum() < 2]
-            listed = [j for j in listed if t < 300 or j != ranking[0]][:6]
-            assert rule or len(set(listed) & set(action.tolist())) >= 4
-            agent.tell(decision, clicks=action[rng.random(6) < p[action]].tolist())
-            earned.append((seed, t >= 300, p[action].sum(), p[listed].sum()))
-    later = np.array([row[2:] for row in earned if row[1]]).reshape(4, -1, 2).sum(1)
-    assert (later[:, 0] / later[:, 1]).min() > 0.95
-
-
-def test_at_most_a_third_of_the_list_is_replaced_under_a_rule():
-    actions = sa.actions.PartitionMatroid(np.arange(30) % 10, [1] * 10, k=6)
-    agent = sa.Agent(sa.Problem(30, 1, sa.Linear(), actions), seed=3, baseline=list(range(6)), silence=0.0)
-    kept = []
-    for _ in range(300):
-        decision = agent.ask()
-        kept.append((decision.action < 6).sum())
-        agent.tell(decision, clicks=[])
-    assert min(kept) == 4  # it does learn, and from no more than two places at once
+# --- known instances ---
 
 
 def test_it_does_not_keep_to_a_wrong_arm_where_the_items_of_the_best_one_move_together():

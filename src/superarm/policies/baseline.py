@@ -13,7 +13,10 @@ suffices. The worth of the arms of the list is increased by one standard deviati
 unlucky early, and is shown no more for that reason, does not make the list look poor for good. After conservative
 bandits, [WuEtAl2016]_. What room the draw does not use is spent on trials of arms that are not known yet; later on,
 some decisions are trials whatever the room, fewer and fewer, so that a misleading ranking is found out. Then, too,
-learning may cost half of what the best batch promises beyond the list: little where the list is nearly the best.
+learning may cost half of what the best batch promises beyond the list: little where the list is nearly the best. The
+best batch is that at the estimates with arms of the list raised, and all others lowered, by one standard deviation:
+while clicks are few, the estimates themselves favour arms that were lucky. Before any three events were seen the list
+earns next to nothing, and a share of that is no budget: then that share of the places shows arms that are not known.
 """
 
 import math
@@ -22,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.actions.base import total_worth
-from superarm.core.arrays import Floats, Ints
+from superarm.core import streams
+from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.tally import View
 from superarm.policies.pooling import TOGETHER
 
@@ -31,9 +35,13 @@ if TYPE_CHECKING:
     from superarm.policies.pooling import Posterior
 
 TRIALS = 3.0
-"""Of t decisions so many times the root of t show an arm that is not known, whatever the account says: 424 of 20,000.
+"""Of t decisions so many times the root of t, in the mean, show an arm that is not known, whatever the account says.
 With 8, lists that are nearly the best are followed at a loss; with none, a ranking that is upside down is believed for
 good. Measured on shops for development."""
+
+PLACES = 3
+"""With fewer places trials are made in fewer decisions, so that they take no more than a third of all places: the best
+arm, alone in its batch, must be shown to become known."""
 
 KNOWN = 3.0
 """An arm is known once one as good as the worst of the batch would have had so many events."""
@@ -51,16 +59,12 @@ def trial_loss(t: int) -> float:
     return TRIAL_LOSS * min(1.0, math.sqrt(TRIAL_DECISIONS / t))
 
 
-def is_trial(t: int) -> bool:
-    """Whether decision ``t`` is one that shows an arm that is not known, whatever the account says."""
-    return int(TRIALS * math.sqrt(t)) > int(TRIALS * math.sqrt(t - 1))
-
-
 class Account:
     """The account of a list in R decisions: ``listed`` (R, K) are its batches.
 
     ``worth`` (R, n_arms) are those of the arms in this decision, ``counts`` (R, n_arms) their pulls in all segments,
-    ``due`` (R,) what the list would have earned by now, and ``balance`` (R,) what was earned beyond it.
+    ``due`` (R,) what the list would have earned by now, and ``balance`` (R,) what was earned beyond it. ``poor`` (R, 1)
+    says that fewer than ``KNOWN`` events were seen, so that nothing is known to earn.
     """
 
     def __init__(self, problem: "Problem", view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...]):
@@ -81,6 +85,7 @@ class Account:
         self.due = _add(visits * of_list) + self._missed(worth, pulls, of_list, top)
         seen = _seen(whole, np.tile(weights, n))
         self.earned, self.dispersion = seen(whole.observed.total), whole.prior.dispersion
+        self.poor = problem.actions.uniform & (_add(self.earned) < KNOWN * self.dispersion)[:, None]
         surprise = self.earned - seen(whole.observed.n * means)
         surprise[:, top] = 0.0
         self.balance = _add(_add(pulls * worth)) + np.minimum(_add(surprise), 0.0) - self.due
@@ -118,6 +123,28 @@ class Account:
         worth = _worth(self.problem, means, self.problem.weights / self.problem.weights.sum(), 1)[:, 0]
         return np.maximum(total_worth(worth, batch) / total_worth(self.worth, self.listed) - 1.0, 0.0)
 
+    def careful(self, own: "Posterior") -> Floats:
+        """The means of entries, those of the list raised and all others lowered by a standard deviation of their arm.
+
+        At these the best batch is the list until it is known that another one is better.
+        """
+        sign = np.full(self.worth.shape, -1.0)
+        _put(sign, self.listed, self.listed >= 0, 1.0)
+        factor = np.maximum(0.0, 1.0 + sign / np.sqrt(own.shape))
+        return np.minimum(own.means() * self.problem.support.by_arm(factor), 0.999)
+
+    def trial_due(self, later: bool, loss: float) -> Bools:
+        """Whether this decision shows an arm that is not known, whatever the account says, (R, 1).
+
+        The ``later`` ones do by chance, since under a policy that forgets the time t stays the same in the end. While
+        nothing is known to earn, they also do until other arms had the share ``loss`` of all places.
+        """
+        t, shown = self.view.t, _add(self.counts)
+        others = shown - _add(np.take_along_axis(self.counts, np.maximum(self.listed, 0), 1) * (self.listed >= 0))
+        chance = later * TRIALS * (math.sqrt(t) - math.sqrt(t - 1))
+        due: Bools = streams.shared_uniform(self.view.keys, t, 3)[:, 2:] < chance
+        return (due | (self.poor & (others + 1.0 <= loss * shown)[:, None])) & self.problem.actions.uniform
+
     def keep(self, base: Ints, drawn: Ints, places: int, loss: Any) -> Ints:
         """The batch ``base`` with arms of ``drawn`` in at most so many ``places``, as far as the room suffices.
 
@@ -139,7 +166,8 @@ class Account:
             go = (arm >= 0) & ~(out == arm[:, None]).any(1) & (left > 0) & (after >= 0.0)
             room, left = np.where(go, after, room), left - go
             out[rows[go], worst[go]], value[rows[go], worst[go]] = arm[go], np.inf
-        return self._try_unknown(out, room - spare, left == places)
+        seldom = streams.shared_uniform(self.view.keys, self.view.t, 4)[:, 3] < self.problem.k / PLACES
+        return self._try_unknown(out, room - spare, (left == places) & seldom)
 
     def trial(self, base: Ints) -> Ints:
         """The batch ``base`` with an arm in its worst place that is not known, if there is one."""

@@ -11,7 +11,7 @@ from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
-from superarm.policies.baseline import Account, is_trial, trial_loss
+from superarm.policies.baseline import Account, trial_loss
 from superarm.policies.pooling import Covariates, Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class PooledThompson(Policy):
     loss, later_loss
         The share of what the list would have earned that learning may cost: ``loss`` in the first ``cautious``
         decisions, and later half of what the best batch promises beyond the list, at most ``later_loss`` and at least
-        2 %, which falls with the square root of the decisions from the thousandth on.
+        2 %, which falls with the square root of the decisions from the thousandth on. These are estimates.
     cautious
-        In so many decisions at most a third of the list is replaced at once.
+        In so many decisions at most a third of the list, rounded up, is replaced at once.
     oracle
         The algorithm that finds a batch.
     """
@@ -112,14 +112,16 @@ class PooledThompson(Policy):
         if not self.baseline:
             return batch
         account = Account(problem, view, memory, whole, self.baseline)
-        if view.t <= self.cautious:
-            return account.keep(account.listed, batch, -(-problem.k // 3), self.loss)
-        base = self.oracle.maximize(problem, own.means(), view)
-        if problem.actions.uniform and is_trial(view.t):
-            return account.trial(base)
-        least = min(trial_loss(view.t), self.later_loss)
-        share = np.clip(account.promise(own.means(), base) / 2.0, least, self.later_loss)
-        return account.keep(base, batch, problem.k, share)
+        cautious, share = view.t <= self.cautious, np.array([self.loss])
+        if cautious:
+            base, places = account.listed, -(-problem.k // 3)
+        else:
+            base, places = self.oracle.maximize(problem, account.careful(own), view), problem.k
+            least = min(trial_loss(view.t), self.later_loss)
+            share = np.clip(account.promise(own.means(), base) / 2.0, least, self.later_loss)
+        batch = np.where(account.poor, base, account.keep(base, batch, places, share))
+        due = account.trial_due(not cautious, self.loss if cautious else self.later_loss)
+        return np.where(due, account.trial(base), batch) if due.any() else batch
 
     def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
