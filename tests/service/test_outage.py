@@ -5,12 +5,16 @@ import contextlib
 import logging
 import time
 from functools import partial
+from typing import ClassVar
 
 import httpx
+import numpy as np
 import pytest
 
+from superarm import Policy
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
+from superarm.service.domain import components
 from superarm.service.domain.ledger import Ledger
 from superarm.service.http.service import ServiceLimits, make_key
 from superarm.service.runtime import coordinator as coordinators
@@ -273,24 +277,124 @@ def test_keys_that_were_read_stay_valid_while_they_cannot_be_read(monkeypatch):
     asyncio.run(live())
 
 
-def test_a_process_whose_state_is_lost_is_not_ready_and_leaves_and_writes_no_snapshot(monkeypatch):
-    store, left = MemoryStore(), []
+class Faulty(Policy):
+    """A policy of one's own that keeps a count under a name of its own, and fails where a test says."""
+
+    fails: ClassVar[set[str]] = set()
+    key: ClassVar[str] = "rows"
+
+    def prepare(self, problem, tally):
+        return {"n": 0.0}
+
+    def choose(self, problem, view, memory):
+        return problem.actions.heaviest(view.tally.mean.sum(1) + 1.0 / (1.0 + view.counts), view)
+
+    def learn(self, problem, tally, memory, feedback, sign=1.0):
+        if "learn" in self.fails:
+            raise ZeroDivisionError("nothing was learnt")
+        tally.record(feedback, sign)
+        memory["n"] += sign
+
+    def save_state(self, memory):
+        return {self.key: np.array([memory["n"]])}
+
+    def restore_state(self, memory, held):
+        if "restore" in self.fails:
+            raise ZeroDivisionError("nothing was restored")
+        memory["n"] = float(held[self.key][0])
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    monkeypatch.setitem(components.POLICIES, "faulty", components.PolicyEntry(Faulty))
+    monkeypatch.setattr(Faulty, "fails", set())
+    return {"arms": ["a", "b", "c"], "k": 2, "settings": {"policy": {"name": "faulty"}}}
+
+
+ONE = {"feedback": [{"arm": "a", "value": 1}]}
+CHANGES = [
+    ("POST", "/arms", {"add": ["d"]}),
+    ("POST", "/outcomes", {"id": "past", "arms": ["a"], "outcomes": [[1]]}),
+    ("POST", "/items", {"add": ["x"]}),
+]
+
+
+@pytest.mark.parametrize("key", ["rows", "blocks", "newest", "point", "prior", "kept"])
+def test_a_policy_may_keep_its_state_under_any_name(faulty, monkeypatch, key):
+    """Some names were taken for what policies of superarm keep: the service could not be started again."""
+    monkeypatch.setattr(Faulty, "key", key)
+    store = MemoryStore()
+
+    async def live(start: int) -> float:
+        app = application(store)
+        async with serving(app) as http:
+            if not start:
+                assert (await http.put("/v1/problems/p", json=faulty)).status_code == 201
+            assert (await http.post("/v1/problems/p/decisions", json={"id": f"d{start}"})).status_code == 201
+            assert (await http.post(f"/v1/problems/p/decisions/d{start}/feedback", json=ONE)).status_code == 200
+            for method, path, body in CHANGES[start : start + 1]:
+                assert (await http.request(method, f"/v1/problems/p{path}", json=body)).status_code == 200
+            return app.service.coordinator.ledger.problems["default", "p"].learner.memory["n"]
+
+    assert [asyncio.run(live(start)) for start in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_a_change_that_a_policy_cannot_take_is_refused_before_it_is_written(faulty):
+    store = MemoryStore()
 
     async def live() -> None:
-        app = application(store, on_failed=lambda: left.append(True))
-        async with serving(app) as http:
-            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
-            with monkeypatch.context() as broken:
-                broken.setattr(app.service.coordinator.ledger, "apply", lambda entry: 1 / 0)
-                assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code == 503
-            assert left == [True]
-            assert (await http.get("/health")).json()["status"] == "failed"
-            for n in range(3):  # also when the cause has passed
-                assert (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).status_code == 503
+        async with serving(application(store)) as http:
+            assert (await http.put("/v1/problems/p", json=faulty)).status_code == 201
+            Faulty.fails = {"restore"}
+            for method, path, body in CHANGES:
+                refused = await http.request(method, f"/v1/problems/p{path}", json=body)
+                assert (refused.status_code, "nothing was changed" in refused.text) == (422, True), refused.text
+            assert len(store.lines) == 1
+            assert (await http.post("/v1/problems/p/decisions", json={})).status_code == 201
 
     asyncio.run(live())
-    assert store.saved == []
-    assert [line.stream for line in store.lines] == ["p", "d"]
+
+
+def test_a_problem_whose_events_cannot_be_applied_is_closed_alone(faulty, reopen):
+    """It ended the whole service, which could not be started again."""
+
+    async def first() -> None:
+        async with serving(application(reopen())) as http:
+            for name, spec in (("p", faulty), ("q", SPEC)):
+                assert (await http.put(f"/v1/problems/{name}", json=spec)).status_code == 201
+                assert (await http.post(f"/v1/problems/{name}/decisions", json={"id": name})).status_code == 201
+            Faulty.fails = {"learn"}
+            await is_closed(http, await http.post("/v1/problems/p/decisions/p/feedback", json=ONE))
+
+    async def is_closed(http: httpx.AsyncClient, *more: httpx.Response) -> None:
+        replies = [*more, await http.get("/v1/problems/p/arms"), await http.put("/v1/problems/p", json=faulty)]
+        replies += [await http.post("/v1/problems/p/decisions", json={}), await http.get("/?problem=p")]
+        replies += [await http.get("/v1/problems/p/decisions/p"), await http.delete("/v1/problems/p")]
+        for reply in replies:
+            assert (reply.status_code, "nothing was learnt" in reply.text) == (503, True), reply.text
+        health = await http.get("/health")
+        assert (health.status_code, "1 of the problems" in health.json()["reason"]) == (200, True), health.text
+        assert (await http.get("/v1/problems")).json() == {"problems": ["p", "q"]}
+        assert "superarm_closed_problems 1" in (await http.get("/metrics")).text
+        assert (await http.post("/v1/problems/q/decisions", json={})).status_code == 201
+
+    async def closed_again() -> None:
+        async with serving(application(reopen())) as http:
+            for name in "pq":  # where problems are owned, they are read when they are asked for
+                await http.get(f"/v1/problems/{name}")
+            await is_closed(http)
+        with contextlib.closing(reopen(reading=True)) as store:
+            assert any("nothing was learnt" in fault for fault in verify(store).faults)
+
+    async def repaired() -> None:
+        Faulty.fails = set()
+        async with serving(application(reopen())) as http:
+            assert (await http.get("/v1/problems/p/arms")).json()["arms"][0]["pulls"] == 1.0
+            assert (await http.post("/v1/problems/p/decisions", json={})).status_code == 201
+
+    asyncio.run(first())
+    asyncio.run(closed_again())
+    asyncio.run(repaired())
 
 
 def test_a_stalled_commit_and_a_full_queue_are_not_ready(monkeypatch):

@@ -85,13 +85,23 @@ def grow_tally(tally: Tally, after: "Problem") -> Tally:
     return grown
 
 
+OWN = (("newest", "blocks"), ("rows", "bounds", "maps", "point", "marks"))
+"""What policies that forget keep beside the tally, and what logistic ones do."""
+
+
+def own_parts(held: dict[str, Any] | None) -> set[str]:
+    """The names of ``OWN`` in a state: all of a policy, since others may use one of them for something else."""
+    return {name for names in OWN if held is not None and held.keys() >= set(names) for name in names}
+
+
 def grow_held(held: dict[str, Any] | None, before: "Problem", after: "Problem") -> dict[str, Any] | None:
     """What a policy keeps beside the tally, on the larger problem."""
     if held is None:
         return None
-    if "blocks" in held:
+    own = own_parts(held)
+    if "blocks" in own:
         held = held | {"blocks": [grow_tally(block, after) for block in held["blocks"]]}
-    if "rows" in held:
+    if "rows" in own:
         from superarm.context.design import design_of
         from superarm.contextual.kept import grow_kept
 

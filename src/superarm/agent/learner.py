@@ -254,8 +254,8 @@ class Learner:
             age = self._forgetter.age(self.memory, at)
             if age < len(held["blocks"]):
                 held["blocks"][age].add(tally)
-        if held is not None:
-            held.pop("prior", None)  # one that was fitted without these data
+        if held is not None and isinstance(held.get("prior"), dict):
+            del held["prior"]  # one that was fitted without these data
         self.tally.add(tally)
         self._settle(self.problem, self.policy, self.tally, held)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.growth import own_parts
 from superarm.agent.learner import Learner
 from superarm.core.arrays import Floats
 from superarm.core.describe import build, describe
@@ -122,18 +123,19 @@ def held_to_plain(held: dict[str, Any] | None) -> dict[str, Any] | None:
     """What a policy keeps beside the tally, as plain data."""
     if held is None:
         return None
-    blocks = {"blocks": [tally_to_plain(block) for block in held["blocks"]]} if "blocks" in held else {}
-    return {name: describe(value) for name, value in held.items() if name != "blocks"} | blocks
+    blocks = {"blocks": [tally_to_plain(block) for block in held["blocks"]]} if "blocks" in own_parts(held) else {}
+    return {name: describe(value) for name, value in held.items() if name not in blocks} | blocks
 
 
 def held_from_plain(plain: dict[str, Any] | None, like: Tally) -> dict[str, Any] | None:
     """What ``held_to_plain`` described, or what version 1 wrote: a list of arrays for what logistic policies keep."""
     if plain is None:
         return None
-    held = {name: build(value) for name, value in plain.items() if name not in ("blocks", "kept")}
-    if plain.get("blocks"):
+    tallies = {"blocks"} & own_parts(plain)
+    held = {name: build(value) for name, value in plain.items() if name not in tallies}
+    if tallies and plain["blocks"]:
         held["blocks"] = [tally_from_plain(block, like) for block in plain["blocks"]]
-    if "kept" in plain:
+    if isinstance(plain.get("kept"), list):
         names = ("rows", "bounds", "maps", "point", "marks")
         return dict(zip(names, (build(part) for part in plain["kept"]), strict=True))
     return held

@@ -4,9 +4,9 @@ Coordinates are multiples of 2**-10 in [-1, 1]. Products of two of them are mult
 keep of them are exact.
 """
 
+import contextlib
 import hashlib
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,8 +63,10 @@ def is_missing(value: Any) -> bool:
 
 def number(value: Any, key: str, name: str) -> float:
     """``value`` as a finite number."""
-    if isinstance(value, bool | int | float | np.number | np.bool_) and abs(value) <= sys.float_info.max:
-        return float(value)
+    if isinstance(value, bool | int | float | np.number | np.bool_):
+        with contextlib.suppress(OverflowError):  # of a whole number with hundreds of digits
+            if math.isfinite(value):
+                return float(value)
     raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not a finite number", "give a number, or leave it out")
 
 

@@ -119,7 +119,9 @@ def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
         condition = service.coordinator.condition
         overload = service.coordinator.writer.overload() if service.coordinator.ready else None
         if condition.status == "ok" and overload is None:
-            return json_reply(200, {"status": "ok", "worker": service.store.worker})
+            n = len(service.coordinator.ledger.broken)
+            closed = {"reason": f"closed, since their logs cannot be applied: {n} of the problems; the log says which"}
+            return json_reply(200, {"status": "ok", "worker": service.store.worker} | (closed if n else {}))
         status = "unavailable" if overload and condition.status == "ok" else condition.status
         said = {"status": status, "worker": service.store.worker, "reason": condition.public_reason or overload}
         return json_reply(503, said)

@@ -46,6 +46,7 @@ class Ledger:
         self.closed: OrderedDict[Key, DecisionRecord] = OrderedDict()
         self.n_pending: dict[Key, int] = {}
         self.deleted: dict[Key, int] = {}  # of problems that were deleted, the step of their streams
+        self.broken: dict[Key, Exception] = {}  # of problems that are not what the log says, what went wrong
 
     def record(self, key: Key) -> DecisionRecord | None:
         """A decision that is in memory."""
@@ -64,16 +65,32 @@ class Ledger:
         if entry.kind == "decision":
             before = None if isinstance(event, Asked) else self._before(key, entry.step)
             self.adopt(key, before, open_record(event) if before is None else advance_record(before, event))
-        elif isinstance(event, Created):
-            self.deleted.pop(key, None)
-            self.problems[key] = ProblemState(event, entry.step)
         elif isinstance(event, Deleted):
             self.remove(key)
+            self.broken.pop(key, None)
             self.deleted[key] = entry.step
-        elif key in self.deleted:
+        elif key in self.deleted and not isinstance(event, Created):
             self.deleted[key] = entry.step  # of a problem that is gone, only compactions are noted
         else:
-            self.problems[key].apply(event)
+            self.attempt(key, lambda: self._change(key, entry))
+
+    def _change(self, key: Key, entry: LogEntry) -> None:
+        """Apply an event of a problem."""
+        if isinstance(entry.event, Created):
+            self.deleted.pop(key, None)
+            self.problems[key] = ProblemState(entry.event, entry.step)
+        else:
+            self.problems[key].apply(entry.event)
+
+    def attempt(self, problem: Key, change: Callable[[], None]) -> bool:
+        """Change a problem that is not broken; one for which that fails is closed alone, and all others go on."""
+        if problem not in self.broken:
+            try:
+                change()
+            except Exception as error:
+                self.remove(problem)
+                self.broken[problem] = error
+        return problem not in self.broken
 
     def _before(self, key: Key, step: int) -> DecisionRecord:
         record = self.record(key)
@@ -92,10 +109,10 @@ class Ledger:
         """Update counters, pending and remembered decisions for a decision that changed."""
         problem = (key[0], after.asked.problem)
         learner = self.problems.get(problem)
-        if learner is None or learner.born != after.asked.born:
-            self.remember(key, after)  # its problem was deleted: it counts nowhere, and its next event finds it here
+        there = learner is not None and learner.born == after.asked.born
+        if learner is None or not there or not self.attempt(problem, lambda: learner.move(before, after)):
+            self.remember(key, after)  # its problem is gone: it counts nowhere, and its next event finds it here
             return
-        learner.move(before, after)
         was, is_ = before is not None and not before.closed, not after.closed
         self.n_pending[problem] = self.n_pending.get(problem, 0) + is_ - was
         newest = self.record(key)
@@ -113,6 +130,7 @@ class Ledger:
         self.pending.update(other.pending)
         self.n_pending.update(other.n_pending)
         self.deleted.update(other.deleted)
+        self.broken.update(other.broken)
 
     def remove(self, problem: Key) -> None:
         """Forget a problem and its decisions."""
@@ -126,7 +144,7 @@ class Ledger:
 
     def place(self, key: Key, record: DecisionRecord) -> None:
         """Add a pending decision from a snapshot, whose effect is in the counters already."""
-        self.pending[key] = record
         problem = (key[0], record.asked.problem)
-        self.n_pending[problem] = self.n_pending.get(problem, 0) + 1
-        self.problems[problem].place(record)
+        if self.attempt(problem, lambda: self.problems[problem].place(record)):
+            self.pending[key] = record
+            self.n_pending[problem] = self.n_pending.get(problem, 0) + 1

@@ -4,6 +4,7 @@ The random numbers of a decision are a function of the problem's key and the dec
 any order and be taken back exactly.
 """
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from superarm.actions import Actions
 from superarm.agent import Learner
-from superarm.agent.growth import support_with_arms
+from superarm.agent.growth import own_parts, support_with_arms
 from superarm.agent.names import Names
 from superarm.agent.state import held_from_plain, held_to_plain
 from superarm.context import EncodedContext
@@ -275,6 +276,17 @@ class ProblemState:
         elif self.contexts is not None:
             self.contexts.apply(event)
 
+    def rehearse(self, event: Any) -> None:
+        """Apply an event to a copy: one that the policy cannot take raises here, before it is in the log for good."""
+        parts = ("learner", "learnt", "contexts", "history", "warmed", "versions", "_policies")
+        shared = {id(one): one for one in (self.problem, self.problem.support, *self.versions)}
+        copied = copy.copy(self)
+        try:
+            copied.__dict__ |= copy.deepcopy({name: getattr(self, name) for name in parts}, shared)
+        except Exception:  # what a policy of one's own keeps need not be possible to copy
+            return
+        copied.apply(event)
+
     @property
     def refits(self) -> bool:
         """Whether the policy estimates something anew from time to time."""
@@ -386,7 +398,7 @@ class ProblemState:
 
 def fitted_part(held: dict[str, Any] | None) -> dict[str, Any] | None:
     """What a policy has fitted, as plain data, without counters and observations; None if there is nothing."""
-    own = ("newest", "blocks", "rows", "bounds", "maps", "point", "marks")
+    own = own_parts(held)
     return held_to_plain({name: part for name, part in (held or {}).items() if name not in own} or None)
 
 

@@ -52,6 +52,7 @@ class Metrics(Collector):
         for name, words, value in (
             ("superarm_open_decisions", "Decisions that await feedback", sum(ledger.n_pending.values())),
             ("superarm_queue_events", "Events that wait for a commit in this worker", coordinator.writer.depth),
+            ("superarm_closed_problems", "Problems that are closed: their logs cannot be applied", len(ledger.broken)),
             ("superarm_remembered_decisions", "Closed decisions in memory", len(ledger.closed)),
         ):
             yield GaugeMetricFamily(name, words, value)

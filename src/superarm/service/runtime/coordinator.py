@@ -9,12 +9,13 @@ import contextlib
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
+from superarm.core.errors import InvalidArgument
 from superarm.service.domain.decision import DecisionRecord, advance_record
-from superarm.service.domain.events import Asked, Created, encode
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Itemed, Warmed, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import plans_due
@@ -140,10 +141,11 @@ class Coordinator:
 
     def include(self, ledger: Ledger, position: base.Position) -> None:
         """Take on problems that were read, with their pending decisions."""
-        if self.ledger.problems:
+        if self.ledger.problems or self.ledger.broken:
             self.ledger.include(ledger)
         else:
             self.ledger = ledger
+        self._report_broken(ledger.broken)
         for state in ledger.problems.values():
             state.seen = dict(position)
         self.position.update(position)
@@ -193,7 +195,10 @@ class Coordinator:
         return found
 
     def _absent(self, problem: Key) -> RequestError:
-        """Why a request does not find its problem: 404, unless another worker may have it since the request came."""
+        """Why a request does not find its problem: 404, unless it is closed, or moved to another worker meanwhile."""
+        if (error := self.ledger.broken.get(problem)) is not None:
+            what = f"{type(error).__name__}: {error}"
+            return overloaded(f"problem {problem[1]!r} is closed, since its log cannot be applied ({what})", 60)
         moved = self.store.shards is not None and problem not in self.ledger.deleted
         return overloaded(MOVED) if moved else unknown("problem", problem[1])
 
@@ -298,6 +303,7 @@ class Coordinator:
             if state is not None:
                 state.settle()
         written = await self._do(size, self._apply_all, planned, numbers)
+        self._report_broken({problem})
         if any(isinstance(one.entry.event, Asked) for one in written):
             with contextlib.suppress(RequestError):  # the decisions stand even if this cannot be written now
                 await self._write_due(problem, written)
@@ -328,7 +334,7 @@ class Coordinator:
 
     def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
         state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
-        if state is None and (work.stream or not work.new):
+        if state is None and (work.stream or not work.new or problem in self.ledger.broken):
             raise self._absent(problem)
         record = self.ledger.record(key) if work.stream else None
         if work.stream and not work.new:
@@ -340,6 +346,8 @@ class Coordinator:
             return Written(None, record)
         if isinstance(event, Asked) and state is not None:
             state.plan(event)
+        elif not work.stream:
+            _rehearse(state, event)
         kind, stream, last = ("decision", work.stream, record) if work.stream else ("problem", problem[1], state)
         step = 1 + (last.step if last is not None else -1 if work.stream else self.ledger.deleted.get(problem, -1))
         entry = LogEntry(problem[0], kind, stream, step, event)
@@ -379,6 +387,8 @@ class Coordinator:
         answer: Written | RequestError = Written()  # another event has its place in the log
         if seq == base.MOVED:
             answer = overloaded(MOVED)
+        elif (problem := (one.entry.tenant, one.line.problem)) in self.ledger.broken:
+            answer = self._absent(problem)
         elif seq > 0:
             record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
             answer = Written(one.entry.event, record)
@@ -386,7 +396,9 @@ class Coordinator:
 
     async def _write_due(self, problem: Key, written: list[Planned]) -> None:
         """Write what decisions have made due: another frame of features, a refit, a change of the guardrail."""
-        state = self.ledger.problems[problem]
+        state = self.ledger.problems.get(problem)
+        if state is None:
+            return
         asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
         for plan in plans_due(state, asked):
             event = await asyncio.to_thread(plan, now_ms())
@@ -412,16 +424,25 @@ class Coordinator:
             self._apply_all(planned, numbers)
 
     def _refuse(self, problem: Key, error: Exception) -> RequestError:
-        """What callers are told. After an event that cannot be applied, the state is not the log's any more."""
+        """What callers are told. After an event that cannot be applied, the problem is not what its log says."""
         if isinstance(error, RequestError):
             return error
         if isinstance(error, StoreUnavailable):
             self.note_writing(str(error))
             return overloaded(self.condition.public_reason, 2)
-        log.error("an event of problem %r cannot be applied", problem[1], exc_info=error)
-        self.condition.enter("failed", f"an event of problem {problem[1]!r} cannot be applied; restart")
-        self.on_failed()
-        return overloaded(self.condition.public_reason)
+        self.ledger.remove(problem)
+        self.ledger.broken[problem] = error
+        self._report_broken({problem})
+        return self._absent(problem)
+
+    def _report_broken(self, problems: Iterable[Key]) -> None:
+        """Log why problems are closed, if they are."""
+        for problem in self.ledger.broken.keys() & problems:
+            log.error(
+                "problem %r of %r is closed: its log cannot be applied; all others go on",
+                *problem[::-1],
+                exc_info=self.ledger.broken[problem],
+            )
 
     async def watch(self) -> None:
         """Look every second whether the log can be written."""
@@ -440,7 +461,12 @@ class Coordinator:
     # --- snapshots ---
 
     async def save_snapshot(self) -> None:
-        """Save a snapshot of all problems; others wait only while the state is copied."""
+        """Save a snapshot of all problems; others wait only while the state is copied.
+
+        Without a problem that is closed, it would hide what the log says of it, so none is saved.
+        """
+        if self.ledger.broken:
+            return
         try:
             async with self._saving:  # one after the other, so that the newest is saved last
                 async with self.lock_all():
@@ -452,6 +478,21 @@ class Coordinator:
             log.warning("a snapshot could not be written: %s", error)
         except Exception:
             log.exception("a snapshot could not be written")
+
+
+def _rehearse(state: ProblemState | None, event: Any) -> None:
+    """Refuse a change that a problem cannot take, before it is in the log."""
+    try:
+        if isinstance(event, Created):
+            ProblemState(event)
+        elif isinstance(event, Changed | Armed | Itemed | Warmed) and state is not None:
+            state.rehearse(event)
+    except InvalidArgument:
+        raise
+    except Exception as error:
+        log.exception("a change was refused, since it cannot be applied")
+        said = f"the change cannot be applied ({type(error).__name__}: {error}); nothing was changed"
+        raise RequestError(422, "invalid", said) from None
 
 
 def _take_batch(queue: deque[Work]) -> list[Work]:

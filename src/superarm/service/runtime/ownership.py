@@ -54,7 +54,8 @@ class AllProblems:
 
     async def names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant."""
-        return sorted(name for owner, name in self._coordinator.ledger.problems if owner == tenant)
+        ledger = self._coordinator.ledger
+        return sorted(name for owner, name in ledger.problems | ledger.broken if owner == tenant)
 
     async def run(self) -> None:
         """What has to be done as long as the process runs."""
@@ -82,7 +83,10 @@ class OwnedProblems:
 
         A request that ``creates`` a problem may find none: it acquires the name when its body was found to be right.
         """
-        if problem not in self._coordinator.ledger.problems and not await self._exists(problem):
+        ledger = self._coordinator.ledger
+        if problem in ledger.broken:
+            return
+        if problem not in ledger.problems and not await self._exists(problem):
             if creates:
                 return
             raise unknown("problem", problem[1])

@@ -12,6 +12,7 @@ import logging
 import time
 import zlib
 from collections import Counter, defaultdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 from msgspec.structs import replace
 
 from superarm.agent import state as states
+from superarm.agent.growth import OWN, own_parts
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
@@ -35,7 +37,7 @@ log = logging.getLogger("superarm.snapshot")
 SUMS = (*("pulls", "total", "square", "missed", "joint", "reference", "moments", "products", "precision", "response"),)
 """The parts of a stored tally, of which the last ones may be missing; ``joint`` is not kept any longer."""
 
-KEPT = ("rows", "bounds", "maps", "point", "marks")
+KEPT = OWN[1]
 """What a logistic policy keeps beside the tally, in the order of a snapshot."""
 
 
@@ -120,6 +122,7 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
 def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
     learner, held = state.learner, state.learner.held or {}
+    own = own_parts(held)
     return Counters(
         tenant,
         name,
@@ -127,10 +130,10 @@ def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
         _tally_to_bytes(learner.tally),
         _to_bytes(learner.pending),
         state.step,
-        int(held.get("newest", -1)),
-        [_tally_to_bytes(block) for block in held.get("blocks", ())],
+        int(held["newest"]) if "newest" in own else -1,
+        [_tally_to_bytes(block) for block in held["blocks"]] if "blocks" in own else [],
         None if state.contexts is None else states.contexts_to_plain(learner),
-        [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
+        [_to_bytes(held[part]) for part in KEPT] if "rows" in own else [],
         fitted_part(held),
         [] if state.learnt is None else state.learnt.counts.to_plain(),
         [] if state.learnt is None else _tally_to_bytes(state.learnt.learner.tally),
@@ -233,7 +236,8 @@ def _is_current(snapshot: Snapshot) -> bool:
 def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
     histories = snapshot.histories or [History() for _ in snapshot.counters]  # earlier ones: none
     for part, history in zip(snapshot.counters, histories, strict=True):
-        _restore_counters(ledger.problems[part.tenant, part.name], part, history)
+        key = part.tenant, part.name
+        ledger.attempt(key, partial(_restore, ledger, key, part, history))
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
     for problem, learner in ledger.problems.items():
@@ -242,8 +246,9 @@ def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
             learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
-def _restore_counters(state: ProblemState, part: Counters, history: History) -> None:
+def _restore(ledger: Ledger, problem: Key, part: Counters, history: History) -> None:
     """Put the counters of a snapshot into a problem that has all events of its stream."""
+    state = ledger.problems[problem]
     learner = state.learner
     like, held = learner.tally, learner.held
     tally = _tally_from_bytes(part.tally, like)
@@ -287,6 +292,7 @@ def verify(store: Store) -> VerifyReport:
         if (found := store.check()) != "ok":
             faults.append(f"the database is damaged: {found}")
         whole, n_events = fold_log(store, None)
+        faults += [f"problem {name!r} cannot be read: {error!r}" for (_, name), error in whole.broken.items()]
         faults += compare_ledgers(whole, restore_ledger(store)[0], "the counters")
         n, snapshots = 0, ((part, one) for part in (store, *store.problem_logs()) for one in part.snapshots())
         for n, (part, saved) in enumerate(snapshots, 1):
@@ -327,6 +333,8 @@ def repair(store: Store) -> int:
     position: Position = {}
     for read in store.tail({}):  # also what a base holds already: the numbers are those of the whole log
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
+    for (_, name), error in whole.broken.items():
+        raise SuperarmError(f"problem {name!r} cannot be read: {error!r}; nothing was changed")
     store.drop_snapshots()
     store.save(take_snapshot(whole, position))
     return n_events
