@@ -41,7 +41,7 @@ class Audit:
 
     def read(self, entry) -> None:
         """Add one event."""
-        event, id, sums = entry.event, entry.stream, self.sums
+        event, id, sums = entry.event, entry.stream.partition("/")[2], self.sums
         if isinstance(event, Created):
             sums.arms.extend(event.spec.arms)
             self.versions[1] = event.spec.settings

@@ -178,7 +178,7 @@ def test_old_names_stay_readable(tmp_path):
     """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
     store = Sqlite(tmp_path / "log.db")
     spec = ProblemSpec(arms=ODD, items=[".."], k=2, settings=Settings(policy=PolicySpec("bc_ucb")))
-    events = [("problem", " ", Created(0, spec, "key")), ("decision", "..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1))]
+    events = [("problem", " ", Created(0, spec, "key")), ("decision", " /..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1))]
     store.commit([LogLine("default", kind, stream, 0, encode(event)) for kind, stream, event in events])
 
     async def trial(http: httpx.AsyncClient) -> None:

@@ -70,11 +70,11 @@ def test_nothing_but_old_decisions_is_gone(reopen):
     async def on() -> None:
         async with serving(application(reopen(), ServiceLimits(snapshot_every=10))) as http:
             assert await show(http) == shown
-            open_id = next(id for _, id in sorted(before.pending) if before.pending["default", id].active)
+            open_id = next(one.asked.id for _, one in sorted(before.pending.items()) if one.active)
             slate = (await http.get(f"/v1/problems/p/decisions/{open_id}")).json()["arms"]
             told = await http.post(f"{ASK}/{open_id}/feedback", json={"feedback": [{"arm": slate[0], "seen": False}]})
             assert told.status_code in (200, 409)
-            old = min(was - {id for _, id in before.pending})
+            old = min(was - {stream for _, stream in before.pending}).removeprefix("p/")
             assert (await http.get(f"/v1/problems/p/decisions/{old}")).status_code == 404
             await use_more(http)
             audit = (await http.get("/v1/audit?problem=p")).json()["entries"]

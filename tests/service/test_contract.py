@@ -62,7 +62,9 @@ def test_the_same_id_and_body_give_the_stored_decision(http, problem):
     assert "created" not in again
     ask(http, problem, 409, id=first["id"], k=1)
     other = create(http)
-    ask(http, other, 409, id=first["id"])
+    assert ask(http, other, id=first["id"])["problem"] == other, "an id is that of one problem"
+    tell(http, first["id"], **everything(1.0, "a", "b"))
+    assert http.get(f"/v1/problems/{problem}/decisions/{first['id']}").json()["state"] == "open"
 
 
 def test_feedback_changes_the_statistics_once(http, problem):

@@ -37,7 +37,7 @@ def logged(db: str) -> list[str]:
     store = open_store(db, serving=False)
     try:
         assert verify(store).faults == []
-        return [read.entry.stream for read in store.tail({}) if read.entry.kind == "decision"]
+        return [read.entry.stream.removeprefix("p/") for read in store.tail({}) if read.entry.kind == "decision"]
     finally:
         store.close()
 
@@ -149,10 +149,10 @@ def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
     import zlib
 
     with sqlite3.connect(sqlite_file) as connection:
-        (body,) = connection.execute("SELECT body FROM events WHERE stream = 'd'").fetchone()
+        (body,) = connection.execute("SELECT body FROM events WHERE stream = 'p/d'").fetchone()
         at = body.split(b'"at":')[1].split(b",")[0]
         body = body.replace(at, str(int(at) + 86_400_000).encode())
-        connection.execute("UPDATE events SET body = ?, crc = ? WHERE stream = 'd'", (body, zlib.crc32(body)))
+        connection.execute("UPDATE events SET body = ?, crc = ? WHERE stream = 'p/d'", (body, zlib.crc32(body)))
     connection.close()
     with Server(sqlite_file) as server:
         url = f"{server.url}/v1/problems/p/decisions/d"

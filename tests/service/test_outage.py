@@ -113,7 +113,7 @@ def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog
             assert "Not ready" not in (await http.get("/")).text
 
     asyncio.run(live())
-    assert [line.stream for line in store.lines] == ["p", "before", "d0"]
+    assert [line.stream for line in store.lines] == ["p", "p/before", "p/d0"]
 
 
 def test_nobody_is_told_where_the_database_is(caplog):
@@ -448,5 +448,5 @@ async def _outlive(database: Database, url: str) -> None:
             assert (await restarted.get("/v1/problems/p/decisions/d1")).status_code == 200  # the first releases it
     reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
-    assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
+    assert sorted(read.entry.stream for read in reader.tail({})) == ["p", "p/d0", "p/d1"]
     reader.close()

@@ -70,7 +70,7 @@ def test_feedback_on_its_items_completes_a_decision():
         await tell(http, "d1", 422, outcome=[[1.0, 0.0, 0.5]] * 2)
         assert (await tell(http, "d1", outcome=[[0.25, 0.75], [None, 0.5]]))["state"] == "open"
         assert (await tell(http, "d1", outcome=[[None, None], [1.0, None]]))["state"] == "complete"
-        record = coordinator.ledger.record(("default", "d1"))
+        record = coordinator.ledger.record(("default", "p/d1"))
         assert record.rows == ((0.25, -1.0, 0.75), (1.0, -1.0, 0.5))
         reply = await http.post("/v1/problems/p/decisions", json={"items": ["nothing"]})
         assert reply.status_code == 422
@@ -81,12 +81,12 @@ def test_feedback_on_its_items_completes_a_decision():
 def test_the_end_of_a_window_fills_only_its_items():
     async def trial(http, coordinator) -> None:
         await ask(http, id="d", items=["sport"])
-        coordinator.deadlines.retry(("default", "d"), 0.0)
+        coordinator.deadlines.retry(("default", "p/d"), 0.0)
         for _ in range(400):
             if (await http.get("/v1/problems/p/decisions/d")).json()["state"] == "expired":
                 break
             await asyncio.sleep(0.01)
-        record = coordinator.ledger.record(("default", "d"))
+        record = coordinator.ledger.record(("default", "p/d"))
         assert record.rows == ((-3.0, -1.0, -1.0),) * 2
         tally = coordinator.ledger.problems["default", "p"].tally
         seen = tally.pulls[:, None] - tally.missed
@@ -289,7 +289,7 @@ def test_decisions_about_items_outlive_a_restart():
     assert folded == 0  # all of it from the snapshot
     history = ledger.problems["default", "p"].history
     assert sum(s.policy.n_partial for s in history.stretches) == 20
-    assert ledger.pending["default", "open"].asked.items == (2,)
+    assert ledger.pending["default", "p/open"].asked.items == (2,)
     store.check = lambda: "ok"
     assert verify(store).faults == []
 

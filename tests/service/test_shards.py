@@ -28,7 +28,8 @@ ASK = "/v1/problems/p/decisions"
 
 
 def line(id: str, problem: str = "p") -> LogLine:
-    return LogLine("default", "decision", id, 0, encode(Asked(0, problem, id, "", 1, (0, 1), 2, 1)), problem)
+    asked = Asked(0, problem, id, "", 1, (0, 1), 2, 1)
+    return LogLine("default", "decision", f"{problem}/{id}", 0, encode(asked), problem)
 
 
 def owning(url: str, *problems: tuple[str, str]) -> Postgres:
@@ -62,7 +63,7 @@ def test_a_problem_has_one_owner_and_nobody_else_writes_its_events(postgres):
     first, second = owning(url, P), owning(url, ("default", "q"))
     assert second.acquire(P) is None
     assert first.commit([line("d1"), line("d2", "q"), line("d1"), line("d3")]) == [1, MOVED, 0, 3]
-    assert second.commit([line("d1", "q"), line("d4", "q"), line("d5")]) == [0, 2, MOVED], "ids are unique in a tenant"
+    assert second.commit([line("d1", "q"), line("d4", "q"), line("d5")]) == [1, 2, MOVED], "ids are those of a problem"
     first.release(P)
     assert first.commit([line("d6")]) == [MOVED]
     assert second.acquire(P) == 3
@@ -141,7 +142,7 @@ def test_a_problem_moves_to_the_worker_that_gets_its_requests(postgres, monkeypa
             assert (repeated.status_code, repeated.json()["state"]) == (200, "complete")
 
     asyncio.run(live())
-    assert streams(url) == ["d1", "d2", "d3", "p"]
+    assert streams(url) == ["p", "p/d1", "p/d2", "p/d3"]
 
 
 def n_locks(url: str) -> int:
@@ -219,7 +220,7 @@ def test_a_fenced_worker_does_not_acknowledge_and_the_next_owner_knows_everythin
             assert (await two.post(ASK, json={"id": "d4"})).status_code == 201
 
     asyncio.run(live())
-    assert streams(url) == ["d1", "d2", "d4", "p"]
+    assert streams(url) == ["p", "p/d1", "p/d2", "p/d4"]
 
 
 def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
@@ -236,7 +237,7 @@ def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
             assert (await http.get("/v1/problems/p")).json()["pending"] == 1
 
     asyncio.run(live())
-    assert streams(url) == ["d1", "d2", "d3", "p"]
+    assert streams(url) == ["p", "p/d1", "p/d2", "p/d3"]
 
 
 WORKER_LOG = """
@@ -288,7 +289,8 @@ def test_the_log_of_a_worker_becomes_logs_of_problems(postgres, compacted):
     done = invoke("reshard", "--db", url)
     assert done.exit_code == 0, done.output
     assert asyncio.run(parts()) == before
-    assert streams(url) == (["d8", "open", "p", "q"] if compacted else ["d1", "d2", "d7", "d8", "open", "p", "q"])
+    old = [] if compacted else ["p/d1", "p/d2", "q/d7"]
+    assert streams(url) == sorted([*old, "p", "p/d8", "p/open", "q"])
     assert "0 events" in invoke("reshard", "--db", url).output
 
 

@@ -167,7 +167,7 @@ def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
         return coordinator
 
     coordinator = asyncio.run(live())
-    assert ("t", "lost") in coordinator.ledger.pending
+    assert ("t", "p/lost") in coordinator.ledger.pending
     again = Sqlite(tmp_path / "log.db")
     ledger, position, folded = restore_ledger(again)
     assert folded == 0
@@ -206,9 +206,9 @@ def fill(store: Store) -> None:
         store.shards.admit(("t", "p"))
     store.commit([LogLine("t", "problem", "p", 0, encode(created()), "p")])
     for n in range(1, 9):
-        store.commit([line(f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
+        store.commit([line(f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
     store.save(take_snapshot(*restore_ledger(store)[:2]))
-    store.commit([line("d3", 1, Told(0, [(0, -1, 1.0), (1, -1, 0.5)]))])
+    store.commit([line("p/d3", 1, Told(0, [(0, -1, 1.0), (1, -1, 0.5)]))])
 
 
 def test_repair_rebuilds_a_snapshot_that_counts_an_event_twice(store):
@@ -289,7 +289,7 @@ def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
     def growing(*args: object, **more: object) -> Iterator[ReadEntry]:
         yield from read(*args, **more)
         n = next(numbers)
-        other.commit([line(f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
+        other.commit([line(f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
 
     store.tail = growing
     report = verify(store)

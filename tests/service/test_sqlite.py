@@ -25,7 +25,7 @@ from .test_ledger import created
 
 def asked(n: int) -> LogLine:
     event = Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)
-    return LogLine("t", "decision", f"d{n}", 0, encode(event))
+    return LogLine("t", "decision", f"p/d{n}", 0, encode(event))
 
 
 def filled(path: Path, n: int) -> Sqlite:
@@ -133,7 +133,7 @@ def test_snapshots_are_used_and_a_damaged_one_is_passed_over(tmp_path):
     assert folded == 21
     saved = take_snapshot(ledger, position)
     store.save(saved)
-    store.commit([LogLine("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
+    store.commit([LogLine("t", "decision", "p/d3", 1, encode(Expired(0, 0.0)))])
     again, _, folded = restore_ledger(store)
     assert folded == 1
     assert verify(store).faults == []
@@ -174,8 +174,8 @@ def test_a_newer_database_is_refused(tmp_path):
 
 def test_migrations_run_once_each():
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
-    migrate(connection)
+    migrate(connection, lambda: None)
+    migrate(connection, lambda: None)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     connection.close()
 
@@ -197,6 +197,36 @@ def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch
     monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
     assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
+    store.close()
+
+
+def test_ids_of_a_tenant_become_ids_of_a_problem(tmp_path):
+    """Also where a new name is the old one of another decision."""
+    store = filled(tmp_path / "log.db", 1)
+    store.commit([asked(0)])
+    store.commit([LogLine("t", "decision", "p/p/d0", 0, encode(Asked(0, "p", "p/d0", "", 1, (0, 1), 2, 1)))])
+    store.commit([LogLine("t", "decision", "p/p/d0", 1, encode(Expired(0, 0.0)))])
+    new, counted = list(store.tail({})), restore_ledger(store)[0].pending.keys()
+    store._writer.executescript(
+        "UPDATE events SET stream = 'd0' WHERE stream = 'p/d0';"
+        "UPDATE events SET stream = 'p/d0' WHERE stream = 'p/p/d0';"
+        "DROP INDEX decisions_of_units; PRAGMA user_version = 1"
+    )
+    assert {read.entry.stream for read in store.tail({})} == {"p", "d0", "p/d0"}
+    store.close()
+    again = Sqlite(tmp_path / "log.db", lock=False)
+    assert list(again.tail({})) == new
+    assert restore_ledger(again)[0].pending.keys() == counted == {("t", "p/d0")}
+    again.close()
+
+
+def test_the_decisions_of_a_unit_are_found_by_an_index(tmp_path):
+    store, asked = filled(tmp_path / "log.db", 3), []
+    store._writer.set_trace_callback(asked.append)
+    store._reader.set_trace_callback(asked.append)
+    assert store.made_for("0" * 16) == []
+    (plan,) = store._reader.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()[:1]
+    assert "USING INDEX decisions_of_units" in plan[3]
     store.close()
 
 
@@ -223,10 +253,10 @@ def test_places_that_are_taken_keep_their_events(tmp_path):
 
 def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
     store = filled(tmp_path / "log.db", 20)
-    store.commit([LogLine("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
-    assert recall_decision(store, ("t", "d3")).closed == "expired"
-    assert recall_decision(store, ("t", "d3"), 1).closed == ""
-    assert recall_decision(store, ("other", "d3")) is None
+    store.commit([LogLine("t", "decision", "p/d3", 1, encode(Expired(0, 0.0)))])
+    assert recall_decision(store, ("t", "p/d3")).closed == "expired"
+    assert recall_decision(store, ("t", "p/d3"), 1).closed == ""
+    assert recall_decision(store, ("other", "p/d3")) is None
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     ledger.apply(LogEntry("t", "problem", "p", 0, created()))
     for read in store.tail({"": 1}):

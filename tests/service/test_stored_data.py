@@ -8,7 +8,7 @@ import httpx
 import psycopg
 import pytest
 
-from superarm.service.storage.postgres_tables import MIGRATIONS
+from superarm.service.storage.postgres_tables import TABLES
 from tests.stored_runs import Api, next_slates, seen_of
 
 from .database import fresh
@@ -31,7 +31,7 @@ def restore_postgres(url):
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE superarm_version (version integer NOT NULL)")
         connection.execute("INSERT INTO superarm_version VALUES (1)")
-        connection.execute(MIGRATIONS[0])
+        connection.execute(TABLES)
         tables = stored("postgres.json.gz")
         assert tables.pop("version") == [[1]]
         for table, rows in tables.items():

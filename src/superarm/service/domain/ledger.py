@@ -17,7 +17,7 @@ MAX_REMEMBERED_DECISIONS = 20_000
 
 
 class LogEntry(NamedTuple):
-    """An event with its place: ``stream`` is a problem's name or a decision's id."""
+    """An event with its place: ``stream`` is a problem's name, or that of a decision's problem, a slash and its id."""
 
     tenant: str
     kind: str  # "problem" or "decision"
@@ -27,7 +27,17 @@ class LogEntry(NamedTuple):
 
 
 Key = tuple[str, str]
-"""Tenant, and the name of a problem or the id of a decision."""
+"""Tenant, and the stream of a problem or of a decision."""
+
+
+def decision_key(tenant: str, problem: str, id: str) -> Key:
+    """The key of a decision. A problem's name has no slash, so that different decisions have different keys.
+
+    >>> decision_key("shop", "ads", "visit/1")
+    ('shop', 'ads/visit/1')
+    """
+    return tenant, f"{problem}/{id}"
+
 
 Recall = Callable[[Key, int], DecisionRecord | None]
 """A decision as it was before a step."""
@@ -142,9 +152,9 @@ class Ledger:
             for key in gone:
                 del records[key]
 
-    def place(self, key: Key, record: DecisionRecord) -> None:
+    def place(self, tenant: str, record: DecisionRecord) -> None:
         """Add a pending decision from a snapshot, whose effect is in the counters already."""
-        problem = (key[0], record.asked.problem)
+        problem = (tenant, record.asked.problem)
         if self.attempt(problem, lambda: self.problems[problem].place(record)):
-            self.pending[key] = record
+            self.pending[decision_key(*problem, record.asked.id)] = record
             self.n_pending[problem] = self.n_pending.get(problem, 0) + 1

@@ -19,6 +19,7 @@ from superarm.core.support import Sparse
 from superarm.service.domain import slate as slates
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked, Restriction
+from superarm.service.domain.ledger import decision_key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest
 from superarm.service.domain.spec import check_new_names
@@ -33,7 +34,7 @@ ID_BYTES = 15
 async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -> tuple[DecisionRecord, bool]:
     """The decision, and whether it is new. The same id with the same body gives the stored one."""
     state = await coordinator.find(tenant, name)
-    known = None if body.id is None else coordinator.ledger.record((tenant, body.id))
+    known = None if body.id is None else coordinator.ledger.record(decision_key(tenant, name, body.id))
     id, digest = body.id or secrets.token_urlsafe(ID_BYTES), digest_request(body)
     if known is None:
         if body.id is not None:
@@ -49,11 +50,11 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
         done = await coordinator.submit((tenant, name), id, plan, _names_in(body), new=True)
         if done.event is not None and done.record is not None:
             return done.record, True
-        known = done.record or await coordinator.find_record((tenant, id))
+        known = done.record or await coordinator.find_record(tenant, name, id)
         await coordinator.find(tenant, name)  # it may have moved meanwhile
     if not coordinator.ledger.serves(tenant, known):
         raise conflict(f"decision {body.id!r} was erased, or its problem was deleted; choose another id")
-    if known.asked.body != digest or known.asked.problem != name:
+    if known.asked.body != digest:
         raise conflict(f"decision {body.id!r} was made for another request; choose another id")
     return known, False
 

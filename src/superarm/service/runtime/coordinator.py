@@ -16,7 +16,7 @@ from superarm.core import ops
 from superarm.core.errors import InvalidArgument
 from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Itemed, Warmed, encode
-from superarm.service.domain.ledger import Key, Ledger, LogEntry
+from superarm.service.domain.ledger import Key, Ledger, LogEntry, decision_key
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import plans_due
 from superarm.service.errors import RequestError, overloaded, unknown
@@ -214,22 +214,23 @@ class Coordinator:
     async def record(self, tenant: str, name: str, id: str) -> DecisionRecord:
         """A decision of a problem, or 404."""
         await self.find(tenant, name)
-        found = await self.find_record((tenant, id))
+        found = await self.find_record(tenant, name, id)
         await self.find(tenant, name)  # it may have moved meanwhile
-        if found.asked.problem != name or not self.ledger.serves(tenant, found):
+        if not self.ledger.serves(tenant, found):
             raise unknown("decision", id)
         return found
 
-    async def find_record(self, key: Key) -> DecisionRecord:
+    async def find_record(self, tenant: str, name: str, id: str) -> DecisionRecord:
         """A decision, also of a deleted problem, or 404; one that is not in memory is read from the log."""
+        key = decision_key(tenant, name, id)
         found = self.ledger.record(key)
         if found is not None:
             return found
-        if "\0" in key[1]:
-            raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
+        if "\0" in id:
+            raise unknown("decision", id)  # no id contains it, and PostgreSQL does not accept it in a query
         found = await asyncio.to_thread(base.recall_decision, self.store, key)
         if found is None:
-            raise unknown("decision", key[1])
+            raise unknown("decision", id)
         return self.ledger.record(key) or found
 
     # --- events ---
@@ -239,7 +240,7 @@ class Coordinator:
     ) -> tuple[bool, DecisionRecord, Any]:
         """Write the event that ``plan`` makes of a decision, and return the decision as it is then."""
         record = await self.record(tenant, name, id)
-        if self.ledger.record((tenant, id)) is None:
+        if self.ledger.record(decision_key(tenant, name, id)) is None:
             size = THREAD_SIZE  # planning reads it from the log again
         done = await self.submit((tenant, name), id, plan, max(size, len(record.action) * record.asked.n_items))
         return done.event is not None, done.record or record, done.event
@@ -333,7 +334,7 @@ class Coordinator:
         return planned, answers
 
     def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
-        state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
+        state, key = self.ledger.problems.get(problem), decision_key(*problem, work.stream)
         if state is None and (work.stream or not work.new or problem in self.ledger.broken):
             raise self._absent(problem)
         record = self.ledger.record(key) if work.stream else None
@@ -348,7 +349,7 @@ class Coordinator:
             state.plan(event)
         elif not work.stream:
             _rehearse(state, event)
-        kind, stream, last = ("decision", work.stream, record) if work.stream else ("problem", problem[1], state)
+        kind, stream, last = ("decision", key[1], record) if work.stream else ("problem", problem[1], state)
         step = 1 + (last.step if last is not None else -1 if work.stream else self.ledger.deleted.get(problem, -1))
         entry = LogEntry(problem[0], kind, stream, step, event)
         return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]), record)
@@ -390,7 +391,7 @@ class Coordinator:
         elif (problem := (one.entry.tenant, one.line.problem)) in self.ledger.broken:
             answer = self._absent(problem)
         elif seq > 0:
-            record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
+            record = self.ledger.record((one.entry.tenant, one.entry.stream)) if one.work.stream else None
             answer = Written(one.entry.event, record)
         resolve(one.work.done, answer)
 

@@ -14,7 +14,7 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.service.domain import decision as decisions
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Asked, Erased, ErasureRequested, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Erased, ErasureRequested, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
@@ -23,7 +23,7 @@ from superarm.service.replies import AppliedReply
 from superarm.service.runtime.ask import arm_numbers
 from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.schemas import ActivateBody, TellBody, UnitBody
-from superarm.service.storage.base import Store, StoreUnavailable
+from superarm.service.storage.base import Store, StoreUnavailable, recall_decision
 
 log = logging.getLogger("superarm.feedback")
 
@@ -78,7 +78,7 @@ async def expire(coordinator: Coordinator) -> None:
 async def _expire_one(coordinator: Coordinator, key: Key) -> None:
     try:
         if (known := coordinator.ledger.pending.get(key)) is not None:
-            place = key[0], known.asked.problem, key[1]
+            place = key[0], known.asked.problem, known.asked.id
             await coordinator.decide(*place, lambda state, record: decisions.expiry(record, state.settings, now_ms()))
     except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
@@ -228,23 +228,20 @@ MAX_ERASED_AT_ONCE = 100
 async def erase_unit(coordinator: Coordinator, tenant: str, name: str, unit: str, by: str) -> int:
     """Erase all decisions of a problem that were made for a unit: how many there were."""
     learner = await coordinator.find(tenant, name)
-    store, shards = coordinator.store, coordinator.store.shards
-    log = store if shards is None else shards.problem_log((tenant, name))
-    ids = await asyncio.to_thread(_find, log, (tenant, name, learner.born, digest_unit(learner, unit)))
+    ids = await asyncio.to_thread(_find, coordinator.store, (tenant, name, learner.born), digest_unit(learner, unit))
     await _erase(coordinator, tenant, name, ids, by, unit=True)
     return len(ids)
 
 
-def _find(store: Store, wanted: tuple[str, str, int, str]) -> list[str]:
+def _find(store: Store, problem: tuple[str, str, int], unit: str) -> list[str]:
     """The decisions of a tenant's problem that were made for a unit, without those that were erased."""
-    found = dict[str, None]()
-    for read in store.tail({}):
-        entry, event = read.entry, read.entry.event
-        if isinstance(event, Asked) and (entry.tenant, event.problem, event.born, event.unit) == wanted:
-            found[entry.stream] = None
-        elif isinstance(event, Erased):
-            found.pop(entry.stream, None)
-    return list(found)
+    found = []
+    for entry in store.made_for(unit):
+        if (entry.tenant, entry.event.problem, entry.event.born) == problem:
+            record = recall_decision(store, (entry.tenant, entry.stream))
+            if record is not None and record.closed != "erased":
+                found.append(record.asked.id)
+    return found
 
 
 async def erase_decision(coordinator: Coordinator, tenant: str, name: str, id: str, by: str) -> None:

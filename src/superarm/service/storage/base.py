@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
-from superarm.service.domain.events import decode
+from superarm.service.domain.events import Asked, decode
 from superarm.service.domain.ledger import Key, LogEntry
 
 if TYPE_CHECKING:
@@ -138,6 +138,11 @@ class Store:
         known = {read.entry[:4]: read for read in self.tail({})} if lines else {}
         found = [(known.get(line[:4]), decode_line(line)) for line in lines]
         return [read.seq if read is not None and read.entry == entry else 0 for read, entry in found]
+
+    def made_for(self, unit: str) -> list[LogEntry]:
+        """The first events of the decisions that were made for a unit, given its digest."""
+        entries = (read.entry for read in self.tail({}))
+        return [entry for entry in entries if isinstance(entry.event, Asked) and entry.event.unit == unit]
 
     def bases(self) -> list[SavedSnapshot]:
         """The snapshots that a compacted log begins with: none, one, or one for each problem with a log of its own."""

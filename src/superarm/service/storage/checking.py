@@ -52,11 +52,13 @@ def _line(kind: str, stream: str, step: int, event: object) -> LogLine:
 
 
 def _asked(n: int) -> LogLine:
-    return _line("decision", f"d{n}", 0, Asked(n, PROBLEM[1], f"d{n}", "", n, (0, 1), 1, 1))
+    return _line(
+        "decision", f"{PROBLEM[1]}/d{n}", 0, Asked(n, PROBLEM[1], f"d{n}", "", n, (0, 1), 1, 1, unit=f"{n:016x}")
+    )
 
 
 def _told(n: int) -> LogLine:
-    return _line("decision", f"d{n}", 1, Told(n, [(0, -1, 1.0), (1, -1, 0.5)]))
+    return _line("decision", f"{PROBLEM[1]}/d{n}", 1, Told(n, [(0, -1, 1.0), (1, -1, 0.5)]))
 
 
 def _check_log(store: Store) -> None:
@@ -66,13 +68,15 @@ def _check_log(store: Store) -> None:
     require(store.commit([_told(2), _asked(1)])[1] == 0, "an event whose key is taken gets the number 0")
     (log,) = {read.worker for read in store.tail({})}
     require(store.logs_of([created]) == [log], "events are read under the name of their log")
+    decisions = [f"{PROBLEM[1]}/{id}" for id in ("d1", "d2", "d2")]
     reads = sorted(store.tail({}), key=lambda read: read.seq)
-    require([read.entry.stream for read in reads] == [PROBLEM[1], "d1", "d2", "d2"], "every event is there once")
+    require([read.entry.stream for read in reads] == [PROBLEM[1], *decisions], "every event is there once")
     require([read.seq for read in store.tail({log: 3})] == [reads[-1].seq], "events after a position are read")
     require([read.seq for read in store.tail({}, problems=True)] == [1], "events of problems are read apart")
-    steps = [entry.step for entry in store.stream(PROBLEM[0], "decision", "d2")]
+    steps = [entry.step for entry in store.stream(PROBLEM[0], "decision", decisions[-1])]
     require(steps == [0, 1], "the events of a decision are read in order")
     require(store.find([_asked(2), _asked(9)]) == [3, 0], "an event is found word for word")
+    require([entry.stream for entry in store.made_for(f"{2:016x}")] == decisions[-1:], "decisions are found by unit")
     store.probe()
 
 

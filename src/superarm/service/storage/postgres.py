@@ -176,7 +176,6 @@ class Postgres(Store):
             connection.execute(_SESSION)
             connection.execute("SELECT set_config('application_name', %s, false)", (f"superarm {self.worker}",))
             tables.refuse_logs_of_workers(connection)
-            tables.note_sharding(connection)
             query = "SELECT pg_try_advisory_lock_shared(%s, %s)"
             if not connection.execute(query, (tables.CLASS, tables.SERVING)).fetchone()[0]:
                 raise StoreUnavailable("--db: the database is in use by a command of superarm that keeps out workers")
@@ -325,6 +324,10 @@ class Postgres(Store):
         )
         return [decode_line(LogLine(*row)) for row in self.rows(query, (tenant, kind, stream))]
 
+    def made_for(self, unit: str) -> list[LogEntry]:
+        entries = (decode_line(LogLine(*row)) for row in self.rows(tables.MADE_FOR, (unit,)))
+        return [entry for entry in entries if entry.event.unit == unit]
+
     def rows(self, query: str, values: Any) -> Iterator[Any]:
         """The rows that a query gives."""
         return iter(self._connection().execute(query, values).fetchall())
@@ -385,7 +388,6 @@ class Postgres(Store):
             if begin is not None:
                 places = {problem_of(log): (log, seq) for log, seq in held.items()}
                 _begin_with(connection, split_snapshot(begin, places))
-        self._version = self._version - self._version % tables.COMPACTED_VERSIONS + 2
         return n
 
     # --- keys, and the rest ---

@@ -12,36 +12,55 @@ CLASS = 0x5A5A
 
 MIGRATION, SERVING = -1, -2
 
-MIGRATIONS = [
-    """
-    CREATE TABLE superarm_workers (worker text PRIMARY KEY);
-    CREATE TABLE superarm_events (
-        worker text NOT NULL, seq bigint NOT NULL,
-        tenant text NOT NULL, kind text NOT NULL, stream text NOT NULL, step integer NOT NULL,
-        body text NOT NULL,
-        PRIMARY KEY (worker, seq),
-        UNIQUE (tenant, kind, stream, step)
-    );
-    CREATE TABLE superarm_snapshots (
-        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
-    );
-    CREATE TABLE superarm_keys (
-        id text PRIMARY KEY, digest text NOT NULL, tenant text NOT NULL, scopes text NOT NULL,
-        created bigint NOT NULL, revoked bigint, note text NOT NULL
-    );
-    """
-]
-"""One script per version of the tables; ``superarm_version`` counts those that have run."""
+TABLES = """
+CREATE TABLE superarm_workers (worker text PRIMARY KEY);
+CREATE TABLE superarm_events (
+    worker text NOT NULL, seq bigint NOT NULL,
+    tenant text NOT NULL, kind text NOT NULL, stream text NOT NULL, step integer NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (worker, seq),
+    UNIQUE (tenant, kind, stream, step)
+);
+CREATE TABLE superarm_snapshots (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
+);
+CREATE TABLE superarm_keys (
+    id text PRIMARY KEY, digest text NOT NULL, tenant text NOT NULL, scopes text NOT NULL,
+    created bigint NOT NULL, revoked bigint, note text NOT NULL
+);
+"""
+"""The tables of version 1."""
+
+PROBLEM_IDS = """
+UPDATE superarm_events AS event SET stream = chr(31) || (
+    substring(asked.body FROM '"problem":("(?:[^"\\\\]|\\\\.)*")')::jsonb #>> '{}' -- jsonb may refuse the rest
+) || '/' || event.stream
+FROM superarm_events AS asked WHERE event.kind = 'decision'
+    AND (asked.tenant, asked.kind, asked.stream, asked.step) = (event.tenant, 'decision', event.stream, 0);
+UPDATE superarm_events SET stream = substr(stream, 2) WHERE kind = 'decision';
+"""
+"""Version 3: ids of decisions are those of a problem. Only after the second step may new names meet old ones."""
+
+_UNIT = 'strpos(body, \'"unit":"\')'
+_OF_UNIT = f"substr(body, {_UNIT} + 8, 16)"
+_HAS_UNIT = f"kind = 'decision' AND step = 0 AND {_UNIT} > 0"
+"""Where the digest of a unit is in the event of a decision; a context may have a field of that name, too."""
+
+UNITS = f"CREATE INDEX superarm_units ON superarm_events (({_OF_UNIT})) WHERE {_HAS_UNIT}"
+MADE_FOR = f"""
+SELECT tenant, kind, stream, step, body FROM superarm_events
+WHERE {_HAS_UNIT} AND {_OF_UNIT} = %s ORDER BY worker, seq
+"""
 
 SHARDING = """
 ALTER TABLE superarm_snapshots ADD COLUMN log text NOT NULL DEFAULT '';
 CREATE INDEX superarm_snapshots_log ON superarm_snapshots (log, id);
 CREATE UNLOGGED TABLE superarm_claims (log text PRIMARY KEY, worker text NOT NULL, at timestamptz NOT NULL);
 """
-"""Not a version of the tables: superarm 0.1.0 can use them, as long as no problem has a log of its own."""
+"""Not a version of the tables."""
 
-SHARDED_VERSION = 2
-"""The version of tables in which problems have logs of their own: superarm 0.1.0 refuses it."""
+VERSION = 3
+"""The version of the tables. In version 2, problems had logs of their own, and decisions had ids of their tenant."""
 
 COMPACTED = """
 CREATE TABLE IF NOT EXISTS superarm_bases (
@@ -89,30 +108,34 @@ def migrate(connection: Any) -> int:
         stored = connection.execute("SELECT max(version) FROM superarm_version").fetchone()[0] or 0
         compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
         version = stored - compacted
-        if version > SHARDED_VERSION:
+        if version > VERSION:
             raise SuperarmError(
-                f"the database is of version {version}, this superarm knows {SHARDED_VERSION}; install a newer superarm"
+                f"the database is of version {version}, this superarm knows {VERSION}; install a newer superarm"
             )
-        for number, script in enumerate(MIGRATIONS[version:], version + 1):
-            connection.execute(script)
-            note_version(connection, number + compacted)
+        if version == 0:
+            connection.execute(TABLES)
+        elif version < VERSION:
+            require_no_workers(connection)
+            connection.execute(PROBLEM_IDS)
+        if version < VERSION:
+            connection.execute(UNITS)
+            note_version(connection, VERSION + compacted)
         if connection.execute("SELECT to_regclass('superarm_claims') IS NULL").fetchone()[0]:
             connection.execute(SHARDING)
         connection.execute("DROP INDEX IF EXISTS superarm_decisions_by_time")  # by which earlier versions searched
-    return max(version, len(MIGRATIONS)) + compacted
+    return VERSION + compacted
+
+
+def require_no_workers(connection: Any) -> None:
+    """Raise ``SuperarmError`` if workers of a service use the database; none starts while the transaction lasts."""
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    if not connection.execute(query, (CLASS, SERVING)).fetchone()[0]:
+        raise SuperarmError("--db: an earlier version serves this database, whose tables have to change; stop it first")
 
 
 def note_version(connection: Any, version: int) -> None:
     """Note the version of the tables."""
     connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
-
-
-def note_sharding(connection: Any) -> None:
-    """Note that problems have logs of their own from now on."""
-    (version,) = connection.execute("SELECT max(version) FROM superarm_version").fetchone()
-    sharded = version - version % COMPACTED_VERSIONS + SHARDED_VERSION
-    if sharded != version:
-        note_version(connection, sharded)
 
 
 def refuse_logs_of_workers(connection: Any) -> None:
@@ -173,7 +196,6 @@ def reshard(connection: Any, begin: Position) -> tuple[int, Position]:
     was compacted, the base holds the events up to ``begin``: they come first in the new logs, and their last numbers
     are returned.
     """
-    note_sharding(connection)
     connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")
     moved = connection.execute(_RESHARD, (json.dumps(begin),)).fetchall()
     held = {log: 0 for log, *_ in moved}

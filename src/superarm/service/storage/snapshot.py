@@ -239,7 +239,7 @@ def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
         key = part.tenant, part.name
         ledger.attempt(key, partial(_restore, ledger, key, part, history))
     for tenant, record in snapshot.open:
-        ledger.place((tenant, record.asked.id), record)
+        ledger.place(tenant, record)
     for problem, learner in ledger.problems.items():
         if learner.history.decisions < 0:  # a base of an earlier version, which did not count them
             ended = learner.history.complete + learner.history.expired
@@ -395,9 +395,10 @@ def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) 
     if not old:
         return
     notes = []
-    for (_, id), problem in old.items():
+    for (_, stream), problem in old.items():
         if (state := ledger.problems.get(problem)) is not None and state.learnt is not None:
-            state.learnt.counts.name_unit(id, None)  # what was learnt stays; an erasure could not find the decision
+            # What was learnt stays; an erasure could not find the decision.
+            state.learnt.counts.name_unit(stream.removeprefix(f"{problem[1]}/"), None)
     for problem, n in Counter(old.values()).items():
         known, event = ledger.problems.get(problem), Compacted(int(time.time() * 1000), n)
         step = 1 + (ledger.deleted[problem] if known is None else known.step)

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,11 @@ ON CONFLICT (tenant, kind, stream, step) DO NOTHING
 """A whole batch and its commit in one statement, so that the thread releases the interpreter once, not once per row."""
 
 _SELECT = "SELECT seq, tenant, kind, stream, step, crc, body FROM events"
+
+_UNIT = 'instr(body, CAST(\'"unit":"\' AS BLOB))'
+_OF_UNIT = f"substr(body, {_UNIT} + 8, 16)"
+_HAS_UNIT = f"kind = 'decision' AND step = 0 AND {_UNIT} > 0"
+"""Where the digest of a unit is in the event of a decision; a context may have a field of that name, too."""
 
 
 class DamagedLog(SuperarmError):
@@ -67,7 +72,7 @@ class Sqlite(Store):
             for _ in range(2):
                 self._connections.append(connect(path))
             self._writer, self._reader = self._connections
-        migrate(self._writer)
+        migrate(self._writer, self.keep_out_others)
         with _explain_errors(path):
             self._check_numbers()
 
@@ -134,6 +139,11 @@ class Sqlite(Store):
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
         return [_entry(row) for row in self._rows(_SELECT + where, (tenant, kind, stream))]
+
+    def made_for(self, unit: str) -> list[LogEntry]:
+        where = f" WHERE {_HAS_UNIT} AND {_OF_UNIT} = ? ORDER BY seq"
+        entries = (_entry(row) for row in self._rows(_SELECT + where, (unit.encode(),)))
+        return [entry for entry in entries if entry.event.unit == unit]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
         query = "SELECT digest, body FROM snapshots WHERE id = ?"
@@ -351,16 +361,29 @@ MIGRATIONS = [
         id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
         created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
     ) STRICT;
-    """
+    """,
+    # Ids of decisions are those of a problem. Only after the second step may new names meet old ones.
+    f"""
+    CREATE TEMP TABLE places AS SELECT tenant, stream, CAST(body AS TEXT) ->> 'problem' AS problem
+        FROM events WHERE kind = 'decision' AND step = 0;
+    CREATE INDEX temp.places_of_streams ON places (tenant, stream);
+    UPDATE events SET stream = char(31) || places.problem || '/' || events.stream FROM places
+        WHERE kind = 'decision' AND (places.tenant, places.stream) = (events.tenant, events.stream);
+    UPDATE events SET stream = substr(stream, 2) WHERE kind = 'decision';
+    DROP TABLE places;
+    CREATE INDEX decisions_of_units ON events ({_OF_UNIT}) WHERE {_HAS_UNIT};
+    """,
 ]
 """One script per version of the tables; ``user_version`` counts those that have run."""
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables up to this version; refuse a file of a newer one."""
+def migrate(connection: sqlite3.Connection, keep_out_others: Callable[[], None]) -> None:
+    """Bring the tables up to this version, when nobody else uses them; refuse a file of a newer one."""
     (stored,) = connection.execute("PRAGMA user_version").fetchone()
     compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
     version = stored - compacted
+    if 0 < version < len(MIGRATIONS):
+        keep_out_others()
     if version > len(MIGRATIONS):
         raise SuperarmError(
             f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
