@@ -50,6 +50,17 @@ def read_price(text: str) -> tuple[str, Price]:
     return name, Price(call, (tokens[0], tokens[1]) if tokens else None)
 
 
+def read_task(line: str) -> dict:
+    """A line of the input, which is refused before any model is called."""
+    try:
+        task = json.loads(line)
+        if not (isinstance(task["prompt"], str) and isinstance(task["expect"], str)):
+            raise TypeError
+    except (ValueError, LookupError, TypeError):
+        raise SystemExit(f'not {{"prompt": "…", "expect": "…"}}: {line.strip()[:80]}') from None
+    return dict(task)
+
+
 def complete(url: str, prompt: str, model: str) -> tuple[str, dict] | None:
     """The answer of one model and its usage; None if the call fails, which is said on stderr."""
     body = {"model": model, "messages": [{"role": "user", "content": prompt}]}
@@ -108,11 +119,14 @@ def main() -> None:
     given = parser.parse_args()
     prices = dict(given.models)
     if given.budget is not None and (dear := [name for name, price in prices.items() if price.call > given.budget]):
-        parser.error(f"--budget {given.budget:g} does not buy {', '.join(dear)}: raise it, or leave them out")
+        print(f"--budget {given.budget:g} does not buy {', '.join(dear)}: left out", file=sys.stderr)
+        prices = {name: price for name, price in prices.items() if name not in dear}
+        if not prices:
+            parser.error("the budget buys none of the models: raise it")
     agent = open_agent(prices, given.budget, given.ladder, given.state)
     n_solved = dollars = n = 0.0
-    for line in sys.stdin:
-        solved, spent = answer(agent, json.loads(line), given.url, prices, given.ladder is not None)
+    for task in map(read_task, filter(str.strip, sys.stdin)):
+        solved, spent = answer(agent, task, given.url, prices, given.ladder is not None)
         n_solved, dollars, n = n_solved + solved, dollars + spent, n + 1
         if given.state is not None:
             new = given.state.with_suffix(".new")

@@ -10,11 +10,13 @@ llm-portfolio.png in the working directory.
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import superarm as sa
+from superarm.core.errors import SuperarmError
 from superarm.data import fetch
 from superarm.data.files import cache_directory
 from superarm.simulation.plots import COLOURS, new_figure
@@ -81,6 +83,10 @@ def run(
 ) -> tuple[float, float]:
     """One pass over the issues in random order, from nothing: the share that was solved, and dollars per issue."""
     price = cost.mean(axis=0)  # the price list: what a model costs on average is known
+    if policy == "cheapest":
+        order = np.argsort(price)
+        chosen = order[np.cumsum(price[order]) <= budget]
+        return solved[:, chosen].max(axis=1).mean(), cost[:, chosen].sum(axis=1).mean()
     models = np.flatnonzero(price <= budget)
     actions = sa.Subsets(1) if policy == "one" else sa.Knapsack(price[models], budget)
     problem = sa.Problem(n_arms=len(models), n_items=1, reward=reward, actions=actions)
@@ -98,12 +104,15 @@ def run(
 def compare(
     solved: np.ndarray, cost: np.ndarray, orders: int, reward: sa.Reward
 ) -> dict[str, list[tuple[float, float]]]:
-    """For sets, single models and random sets: the mean solved share and dollars at every budget."""
+    """For each way to choose models: the mean solved share and dollars at every budget."""
     ways = {"superarm: sets": "set", "bandit on single models": "one", "random sets": "uniform"}
-    return {
-        name: [tuple(np.mean([run(solved, cost, b, s, way, reward) for s in range(orders)], axis=0)) for b in BUDGETS]
-        for name, way in ways.items()
-    }
+    ways |= {"cheapest that fit": "cheapest"}  # without learning
+    found = dict[str, list[tuple[float, float]]]()
+    for name, way in ways.items():
+        print(f"{name} ({len(found) + 1} of {len(ways)})", file=sys.stderr)
+        each = ([run(solved, cost, b, s, way, reward) for s in range(orders)] for b in BUDGETS)
+        found[name] = [tuple(np.mean(one, axis=0)) for one in each]
+    return found
 
 
 def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: np.ndarray, path: Path) -> None:
@@ -113,7 +122,7 @@ def draw(found: dict[str, list[tuple[float, float]]], solved: np.ndarray, cost: 
     axes.plot(
         cost.mean(0), 100 * solved.mean(0), "o", color=COLOURS[6], markersize=4, label="each model alone, in hindsight"
     )
-    for (name, points), style, colour in zip(found.items(), ("o-", "s--", "^:"), COLOURS[:3], strict=True):
+    for (name, points), style, colour in zip(found.items(), ("o-", "s--", "^:", "x-."), COLOURS[:4], strict=True):
         share, dollars = np.array(points).T
         axes.plot(dollars, 100 * share, style, color=colour, label=name, linewidth=1.8)
     axes.set_xscale("log")
@@ -140,7 +149,12 @@ def main() -> None:
         "--linear", action="store_true", help="count every model that solves an issue, not the issue once"
     )
     given = parser.parse_args()
-    path = fetch("coding-models", SHA256) if given.fetch else cache_directory() / "coding-models.json"
+    path = cache_directory() / "coding-models.json"
+    if given.fetch:
+        try:
+            fetch("coding-models", SHA256)
+        except SuperarmError as error:
+            parser.error(f"{error}, as {path.name}; SUPERARM_DATA names another directory")
     solved, cost = recorded(path) if path.exists() else simulated()
     print("recorded outcomes" if path.exists() else "simulated issues (--fetch downloads recorded ones)")
     found = compare(solved, cost, given.orders, sa.Linear() if given.linear else COUNTED_ONCE)

@@ -232,3 +232,29 @@ def test_the_shop_of_the_guide_earns_more_than_its_list():
         ratios.append(names["earned"] / names["of_list"])
     assert np.mean(ratios) > 1.05
     assert min(ratios) > 0.98
+
+
+def test_page_and_readme_say_what_the_table_of_all_held_out_shops_has():
+    root = Path(__file__).parent.parent
+    with (root / "docs" / "background" / "earnings.csv").open() as file:
+        table = [row for row in csv.DictReader(file) if row["held_out"] == "True"]
+    page = (root / "docs" / "background" / "earnings.md").read_text()
+    shops = {row["shop"] for row in table}
+    assert set(sa.earnings.HELD_OUT) < shops
+    assert people.MOVIELENS in shops
+    for policy in ("kl_ucb", "kl_moss", "cts", "pooled_thompson", "pooled_thompson, baseline"):
+        rows = [row for row in table if row["policy"] == policy]
+        assert {row["shop"] for row in rows} == shops
+        keys = ("first_1000", "first_5000", "total", "share_of_best")
+        means = [f"{np.mean([float(row[key]) for row in rows]):.2f}" for key in keys]
+        above = f"{np.mean([float(row['draws_above_list']) for row in rows]):.0%}"
+        weakest = min(rows, key=lambda row: float(row["total"]))
+        low = f"{min(float(row['worst_total']) for row in rows):.2f}"
+        cells = [f"`{policy}`", *means, above, f"{float(weakest['total']):.2f}, {weakest['shop']}", low]
+        assert f"| {' | '.join(cells)} |" in page
+    more, first = (f"{100 * float(mean) - 100:.0f} % more" for mean in (means[2], means[0]))
+    last = 100 * float(weakest["total"]) - 100
+    least = f"in the weakest, {weakest['shop']}, {abs(last):.0f} % {'less' if last < 0 else 'more'}"
+    for text in (page, (root / "README.md").read_text().replace("*", "")):
+        (sentence,) = (part for part in text.split(".") if "in the weakest" in part)
+        assert all(said in sentence for said in (f"{more} than the list over 20,000", f"{first} in the first", least))

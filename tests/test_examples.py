@@ -43,6 +43,8 @@ def test_a_set_solves_more_than_one_model_within_the_budget():
     one, _ = np.mean([llm_portfolio.run(solved, cost, 0.07, seed, "one") for seed in range(3)], axis=0)
     assert share > one + 0.08
     assert dollars < 0.075
+    alone, spent = llm_portfolio.run(solved, cost, 0.07, 0, "cheapest")
+    assert (alone, spent) == (solved[:, :2].max(1).mean(), cost[:, :2].sum(1).mean())  # 0.028 + 0.035 dollars
 
 
 class StandIn(http.server.BaseHTTPRequestHandler):
@@ -114,11 +116,22 @@ def test_a_ladder_of_models_stops_at_the_first_success(endpoint):
     ("words", "said"),
     [
         (["good", "--budget", "1"], "'good' has no price"),
-        (["good=0.1", "dear=2", "--budget", "1"], "--budget 1 does not buy dear"),
+        (["dear=2", "--budget", "1"], "buys none of the models"),
     ],
 )
 def test_models_without_a_price_or_above_the_budget_are_refused(words, said):
     assert said in ask_endpoint("http://127.0.0.1:1/v1", 0, *words, status=2)[1]
+
+
+def test_a_model_above_the_budget_is_left_out_and_bad_lines_are_refused_before_a_call(endpoint):
+    lines, errors = ask_endpoint(endpoint, 2, "good=0.03", "dear=2", "--budget", 1)
+    assert lines[-1].startswith("2 of 2 solved")
+    assert "does not buy dear: left out" in errors
+    command = [sys.executable, EXAMPLES / "llm_endpoint.py", endpoint, "good=0.03", "--budget", "1"]
+    good = json.dumps({"prompt": "6 x 7?", "expect": "42"})
+    for text, status, said in ((f"{good}\n\n", 0, ""), ('{"prompt": "6 x 7?"}\n', 1, 'not {"prompt": "…", "expect"')):
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr[: len(said)]) == (status, said)
 
 
 def test_learnt_items_serve_more_people_than_top_sellers_and_promise_less(monkeypatch):

@@ -243,7 +243,7 @@ def test_a_given_checksum_is_checked_at_once(site, tmp_path):
 
 
 def test_without_a_network_the_remedy_is_a_path(tmp_path):
-    with pytest.raises(SuperarmError, match="give its path"):
+    with pytest.raises(SuperarmError, match="put it into"):
         data.fetch("http://127.0.0.1:1/edges.txt", directory=tmp_path)
     with pytest.raises(InvalidArgument, match="unknown data set 'movies'"):
         data.fetch("movies")

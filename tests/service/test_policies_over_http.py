@@ -152,6 +152,12 @@ def test_a_policy_starts_from_a_list_of_arms_by_name():
             assert made.json()["settings"]["policy"]["baseline"] == wanted
             shown = [(await http.post("/v1/problems/p/decisions", json={})).json()["arms"] for _ in range(10)]
             assert all(len({*slate} & {*wanted}) >= 2 for slate in shown)  # at most a third is replaced
+            renewed = {"policy": {"baseline": ["p9", "p1", "p4"]}}  # the list of the next day: what was learnt stays
+            before = (await http.get("/v1/problems/p/arms")).json()
+            assert (await http.patch("/v1/problems/p/settings", json=renewed)).status_code == 200
+            assert (await http.get("/v1/problems/p/arms")).json()["arms"] == before["arms"]
+            shown = [(await http.post("/v1/problems/p/decisions", json={})).json()["arms"] for _ in range(10)]
+            assert all(len({*slate} & {"p9", "p1", "p4"}) >= 2 for slate in shown)
             changed = await http.patch("/v1/problems/p/settings", json={"policy": {"baseline": None}})
             assert "baseline" not in changed.json()["settings"]["policy"]
 

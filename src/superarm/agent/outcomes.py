@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Scale:
     """Money, minutes or other amounts >= 0 as outcomes in [0, 1]: an amount over ``limit``, and 1 above it.
 
-    A policy then learns the mean of min(amount, limit). Its bounds, and what it claims, are about that mean, over
-    ``limit``. A limit that hardly any amount reaches costs nothing but digits; one that many reach treats a large
-    purchase like a small one.
+    A policy then learns the mean of min(amount, limit). Its bounds, what it claims and the lift are about that mean,
+    over ``limit``: what lies above it counts nowhere. A limit that hardly any amount reaches costs nothing but digits;
+    one that many reach treats a large purchase like a small one.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Scale:
     >>> euros = Scale(200.0)
     >>> euros.outcome(50.0), euros.outcome([10.0, 900.0]).tolist(), euros.amount(0.25)
     (0.25, [0.05, 1.0], 50.0)
-    >>> Scale.learn([20.0] * 98 + [100.0, 5_000.0]).limit  # one purchase of a hundred is no measure
+    >>> Scale.learn([20.0] * 998 + [100.0, 50_000.0]).limit  # one purchase of a thousand is no measure
     100.0
     """
 
@@ -45,7 +45,7 @@ class Scale:
             raise InvalidArgument("limit", f"{self.limit}", "give an amount > 0", "Scale")
 
     @classmethod
-    def learn(cls, amounts: Any, share: float = 0.01) -> "Scale":
+    def learn(cls, amounts: Any, share: float = 0.001) -> "Scale":
         """The amount that no more than a ``share`` of past amounts exceeds; amounts of 0 do not count."""
         given = np.sort(floats(amounts, "amounts", low=0.0, high=1e300).ravel())
         given = given[given > 0.0]

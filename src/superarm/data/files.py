@@ -88,7 +88,7 @@ def _download(source: Source, expected: str | None, directory: Path) -> Path:
         ) from error
     except OSError as error:
         raise SuperarmError(
-            f"{source.url} cannot be reached ({error}); download it elsewhere and give its path"
+            f"{source.url} cannot be reached ({error}); download it elsewhere and put it into {directory}"
         ) from error
 
 

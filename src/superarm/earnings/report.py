@@ -132,7 +132,7 @@ def format_table(entries: list[Entry]) -> str:
 def format_summary(entries: list[Entry]) -> str:
     """Means over shops for each policy, those for development and those held out apart, in Markdown."""
     names = ["policy", "shops", "first 1,000", "first 5,000", "all visits", "of the best", "draws above the list"]
-    lines = ["| " + " | ".join([*names, "worst draw"]) + " |", "|---|---|" + "---:|" * (len(names) - 1)]
+    lines = ["| " + " | ".join([*names, "weakest shop", "worst draw"]) + " |", "|---|---|" + "---:|" * len(names)]
     for policy in dict.fromkeys(entry.policy for entry in entries):
         for held_out in (False, True):
             rows = [make_row(one) for one in entries if (one.policy, one.held_out) == (policy, held_out)]
@@ -141,8 +141,9 @@ def format_summary(entries: list[Entry]) -> str:
                 means = [f"{np.mean([getattr(row, part) for row in rows]):.2f}" for part in parts]
                 above = f"{np.mean([row.draws_above_list for row in rows]):.0%}"
                 kind = f"{len(rows)} {'held out' if held_out else 'for development'}"
-                worst = f"{min(row.worst_total for row in rows):.2f}"
-                lines.append("| " + " | ".join([f"`{policy}`", kind, *means, above, worst]) + " |")
+                weakest = min(rows, key=lambda row: row.total)
+                least = [f"{weakest.total:.2f}, {weakest.shop}", f"{min(row.worst_total for row in rows):.2f}"]
+                lines.append("| " + " | ".join([f"`{policy}`", kind, *means, above, *least]) + " |")
     return "\n".join(lines)
 
 

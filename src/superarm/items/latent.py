@@ -131,7 +131,11 @@ def exact_centres(rates: Floats, level: Floats) -> Floats:
 
 
 def fit_classes(rows: Rows, rates: Floats, strength: float, start: Fit) -> Fit:
-    """Maximise the posterior density from ``start`` on, by EM; the level of a class moves by one Newton step a pass."""
+    """Maximise the posterior density from ``start`` on, nearly: by EM, where the level moves by a Newton step a pass.
+
+    The step of the level leaves out the prior of rates, and that of rates takes the mean of another one: the density
+    can fall by about a thousandth in a pass.
+    """
     fit, before = start, -np.inf
     step = None if rows.features is None or start.effects is None else _effect_step(rows.features)
     for done in range(MAX_PASSES):

@@ -80,7 +80,7 @@ def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 
 @named
 def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
-    r"""KL-UCB for semi-bandits, superarm's default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
+    r"""KL-UCB for semi-bandits, the choice with a proof: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
 
     The default ``rho=1, c=3``, the choice of [GarivierCappe2011]_, has a regret bound of the form of BC-UCB's, with
     smaller constants and no :math:`\gamma_\infty` term. ``rho=3, c=0`` has one, too, also for late feedback

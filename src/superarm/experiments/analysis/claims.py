@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 Claim = Mapping[str, Any]
 REPORTED_ERRORS = 3.0
-"""How many combined standard errors a mean may differ from a reported one: 0.3 % of true claims fail."""
+"""How many combined standard errors a mean may differ from a reported one.
+
+With many runs 0.3 % of true claims fail; if the reported mean is exact, 1.5 % with ten runs and 6 % with four."""
 
 
 @dataclass(frozen=True)
