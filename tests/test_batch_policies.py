@@ -157,10 +157,13 @@ def told(problem, hits, pulls):
 PULLS = np.array([3.0, 9.0, 5.0, 20.0, 6.0])
 
 
-@pytest.mark.parametrize("reward", [Coverage(), Logistic(0.8)], ids=repr)
-def test_the_bonus_of_escb_delta_is_its_formula(reward):
+@pytest.mark.parametrize("always", [(), (1,), (1, 3)], ids=str)
+@pytest.mark.parametrize("reward", [Coverage(), Logistic(0.8), Linear()], ids=repr)
+def test_the_bonus_of_escb_delta_is_its_formula(reward, always):
+    """``always`` are arms that hit their first two items in every pull: nothing is left to gain there."""
     problem = Problem(5, 4, reward, Subsets(3), [1.0, 0.5, 2.0, 1.5])
     hits = np.floor(np.random.default_rng(0).random((5, 4)) * PULLS[:, None])
+    hits[list(always), :2] = PULLS[list(always), None]
     view, mean, smooth = told(problem, hits, PULLS), hits / PULLS[:, None], (hits + 1.0) / (PULLS[:, None] + 2.0)
     bonus = batch.Delta(0.7)
     for action in itertools.permutations(range(5), 3):
@@ -171,7 +174,7 @@ def test_the_bonus_of_escb_delta_is_its_formula(reward):
         found = bonus.bonus(problem, view, view.tally.mean, states, room)[0, action[-1]]
         slopes = problem.gradient(mean, list(action))
         variance = (slopes**2 * smooth * (1.0 - smooth) / PULLS[:, None]).sum()
-        assert found == pytest.approx(math.sqrt(2.0 * 0.7 * math.log(70) * variance), rel=1e-9)
+        assert found == pytest.approx(math.sqrt(2.0 * 0.7 * math.log(70) * variance), rel=1e-9, abs=1e-9)
 
 
 def test_the_batch_of_least_played_is_grown_by_its_formula():

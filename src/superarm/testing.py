@@ -24,6 +24,7 @@ from superarm.environments import Answer, Environment
 from superarm.indices import Chance, Index
 from superarm.oracles import Oracle
 from superarm.policies import Policy
+from superarm.policies.base import choose_batches
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.engine import Run
 from superarm.theory.smoothness import Refuted, check_own_claim
@@ -295,7 +296,7 @@ def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     rng, played = np.random.default_rng(0), []
     for t in range(1, n_rounds + 1):
         view = View(t, run.tally, run.keys.policy, run.tally.pulls, run.eligible, run.pinned)
-        batches = policy.choose(problem, view, run.memory)
+        batches = choose_batches(policy, problem, view, run.memory)
         require_array(policy, "choose", batches, (2, problem.k), "i")
         for batch in batches:
             arms = batch[batch >= 0]

@@ -1,5 +1,7 @@
 """Simulation: the same bits as an agent, whatever the threads; regret against the right target."""
 
+import itertools
+import re
 import threading
 
 import numpy as np
@@ -141,6 +143,87 @@ def test_the_default_target_is_the_optimum_where_it_is_exact():
     linear = sa.Problem(300, 1, sa.Linear(), sa.Subsets(9))
     exact = run({"x": sa.uniform()}, sa.Instance(linear, sa.environments.Bernoulli(np.full((300, 1), 0.5))), horizon=3)
     assert exact.target == "optimal"
+
+
+class OneOfEach(sa.Actions):
+    """A set of a user's own: at most one of the arms that have the same number modulo k."""
+
+    k: int
+
+    def capacity(self, n_arms):
+        return self.k
+
+    def start(self, eligible):
+        return eligible.copy()
+
+    def joinable(self, free, eligible):
+        return free
+
+    def join(self, free, arm):
+        return free & (np.arange(free.shape[1]) % self.k != arm[:, None] % self.k)
+
+
+@pytest.mark.parametrize(("n_arms", "target"), [(20, "optimal"), (80, "optimal"), (120, "oracle")])
+def test_own_action_sets_of_few_batches_have_the_optimum_as_target(n_arms, target):
+    """They have (n_arms / 3)³ or so batches: 294, 18,954 and 64,000."""
+    p = np.random.default_rng(0).random((n_arms, 2)) * 0.5
+    problem = sa.Problem(n_arms, 2, sa.Coverage(), OneOfEach(3))
+    found = run({"x": sa.uniform()}, sa.Instance(problem, sa.environments.Bernoulli(p)), horizon=3)
+    assert found.target == target
+    if n_arms == 20:
+        batches = itertools.product(*(range(first, 20, 3) for first in range(3)))
+        assert found.targets["x"].value == pytest.approx(max(problem.value(p, list(batch)) for batch in batches))
+        assert problem.actions.n_batches(20) == 7 * 7 * 6
+
+
+class NoNumbers(sa.Index):
+    """An index that is NaN for arm 2, from the third round on."""
+
+    def level(self, pulls, t, share):
+        return t + 0.0 * pulls
+
+    def score(self, mean, deviation, level, chance):
+        with np.errstate(invalid="ignore"):
+            root = np.sqrt(2.5 - level)
+        return np.where(np.arange(mean.shape[-1]) == 2, root, mean)
+
+
+def no_numbers(problem, view, memory):
+    return problem.actions.heaviest(np.where(np.arange(problem.n_arms) == 2, np.nan, view.tally.mean.sum(1)), view)
+
+
+ACTIONS = (sa.Subsets(2), OneOfEach(2), sa.actions.Explicit([[0, 1], [2, 3]]), sa.actions.Knapsack(np.ones(4), 2.0))
+
+
+@pytest.mark.parametrize("actions", ACTIONS, ids=lambda actions: type(actions).__name__)
+@pytest.mark.parametrize("policy", [sa.IndexPolicy(NoNumbers(), start=False), sa.policy(no_numbers)], ids=repr)
+def test_a_score_that_is_no_number_is_refused_by_arm_and_policy(policy, actions):
+    """In simulations, agents and checks; before, the empty batch was played, with regret."""
+    problem = sa.Problem(4, 2, sa.Coverage(), actions)
+    instance = sa.Instance(problem, sa.environments.Bernoulli(np.full((4, 2), 0.3)))
+    says = rf"{re.escape(repr(policy))} the score of arm 2 is NaN"
+    with pytest.raises(sa.InvalidArgument, match=says):
+        run({"x": policy}, instance, horizon=20)
+    agent = sa.Agent(problem, policy, seed=0, tally=problem.past(np.tile(np.arange(4), 5), np.zeros((20, 2))))
+    with pytest.raises(sa.InvalidArgument, match=says):
+        agent.ask()
+    with pytest.raises(sa.InvalidArgument, match=says):
+        sa.testing.check_policy(policy, problem)
+
+
+class NoAnswer(sa.environments.Bernoulli):
+    def draw(self, problem, action, t, keys):
+        return super().draw(problem, action, t, keys).outcome
+
+
+def test_what_choose_and_draw_forget_to_return_is_named():
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
+    environment = sa.environments.Bernoulli(np.full((4, 2), 0.3))
+    nothing = sa.policy(lambda problem, view, memory: None)
+    with pytest.raises(sa.InvalidArgument, match="returned NoneType; return an array of batches"):
+        run({"x": nothing}, sa.Instance(problem, environment))
+    with pytest.raises(sa.InvalidArgument, match=r"draw of NoAnswer returned ndarray; return Answer\(outcome\)"):
+        run({"x": sa.uniform()}, sa.Instance(problem, NoAnswer(environment.p)))
 
 
 def test_negative_regret_is_not_ranked_without_a_warning():

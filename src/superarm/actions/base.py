@@ -12,9 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from superarm.core.arrays import Bools, Floats, Ints, best_arms
+from superarm.core.arrays import Bools, Floats, Ints, best_arms, require_scores
 from superarm.core.component import Component
 from superarm.core.tally import View
+
+MAX_COUNTED_BATCHES = 20_000
+"""So many batches of an action set are counted, where it has no formula for their number."""
 
 
 class Actions(Component):
@@ -90,26 +93,22 @@ class Actions(Component):
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         """Every batch that no other batch contains, arms increasing; by default found by search, in order."""
-        found: list[tuple[int, ...]] = []
-        level = np.empty((1, 0), np.int64)
-        while len(level):
-            free = joinable_after(self, level, np.ones((len(level), n_arms), bool))
-            done = ~free.any(1)
-            found += map(tuple, level[done].tolist())
-            last = level[:, -1:] if level.shape[1] else np.full((1, 1), -1)
-            rows, new = np.nonzero(free & (np.arange(n_arms) > last))
-            level = np.concatenate([level[rows], new[:, None]], axis=1)
-        return iter(sorted(found))
+        return iter(sorted(_search(self, n_arms, math.inf) or ()))
 
     def n_batches(self, n_arms: int) -> float:
-        """How many batches ``batches`` yields, or an upper bound of it; infinite if it is not known."""
-        return math.inf
+        """How many batches ``batches`` yields, or an upper bound of it; infinite if it is not known.
+
+        By default they are counted by the search of ``batches``, which gives up beyond ``MAX_COUNTED_BATCHES``.
+        """
+        found = _search(self, n_arms, MAX_COUNTED_BATCHES)
+        return math.inf if found is None else len(found)
 
     def heaviest(self, worth: Floats, view: View) -> Ints:
         """A batch of large total ``worth`` (R, n_arms) >= 0, ties by fewest pulls; the heaviest if ``tractable``.
 
         By default arms are added, the heaviest first, until none may join: exact on a matroid, [Edmonds1971]_.
         """
+        require_scores(worth)
         return add_arms(self, view, lambda: worth, lambda arm: None)
 
     def ceiling(self, worth: Floats, view: View) -> Floats:
@@ -134,6 +133,22 @@ class Actions(Component):
         if not view.pinned.size and (out >= 0).all():
             return out
         return add_arms(self, view, lambda: np.zeros(view.counts.shape), lambda arm: None, out)
+
+
+def _search(actions: Actions, n_arms: int, most: float) -> list[tuple[int, ...]] | None:
+    """Every batch that no other batch contains, found arm by arm; None if that takes more than ``most`` at once."""
+    found: list[tuple[int, ...]] = []
+    level = np.empty((1, 0), np.int64)
+    while len(level):
+        if max(len(found), len(level)) > most:
+            return None
+        free = joinable_after(actions, level, np.ones((len(level), n_arms), bool))
+        done = ~free.any(1)
+        found += map(tuple, level[done].tolist())
+        last = level[:, -1:] if level.shape[1] else np.full((1, 1), -1)
+        rows, new = np.nonzero(free & (np.arange(n_arms) > last))
+        level = np.concatenate([level[rows], new[:, None]], axis=1)
+    return found
 
 
 def new_batches(actions: Actions, view: View) -> Ints:

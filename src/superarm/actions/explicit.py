@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions.base import Actions, count_subsets, joinable_after, put_pins_first
-from superarm.core.arrays import Bools, Floats, Ints, arms, best_arms
+from superarm.core.arrays import Bools, Floats, Ints, arms, best_arms, require_scores
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
 
@@ -97,6 +97,7 @@ class Explicit(Actions):
             raise InvalidArgument("actions", f"arm {missing[0]} is in no batch", "every arm must be playable")
 
     def heaviest(self, worth: Floats, view: View) -> Ints:
+        require_scores(worth)
         padded = np.concatenate([worth, np.zeros((len(worth), 1))], axis=1)
         total = np.zeros((len(worth), len(self.table)))
         for arm in self.table.T:

@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm.actions.base import joinable_after, limit_count, new_batches, pack, put_pins_first
 from superarm.actions.matroids import EdgeSet, largest_matching
-from superarm.core.arrays import Bools, Floats, Ints, count
+from superarm.core.arrays import Bools, Floats, Ints, count, require_scores
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import op
 from superarm.core.tally import View
@@ -76,6 +76,7 @@ class Matching(EdgeSet):
         return limit_count(min(math.prod(1 + int(n) for n in degrees) for degrees in sides))
 
     def heaviest(self, worth: Floats, view: View) -> Ints:
+        require_scores(worth)
         short = int(self.left > self.right)  # rows are the side with fewer nodes
         rows, columns = self.edges[:, short], self.edges[:, 1 - short]
         shape = (min(self.left, self.right), max(self.left, self.right))
@@ -221,6 +222,7 @@ class Paths(EdgeSet):
         return limit_count(ways[self.target])
 
     def heaviest(self, worth: Floats, view: View) -> Ints:
+        require_scores(worth)
         usable = self.start(view.eligible)
         for arm in view.pinned.T:
             usable = self.join(usable, arm)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions.base import Actions, add_arms, count_subsets, new_batches, total_worth
-from superarm.core.arrays import Bools, Floats, Ints, best_arms, floats
+from superarm.core.arrays import Bools, Floats, Ints, best_arms, floats, require_scores
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
 
@@ -85,6 +85,7 @@ class Knapsack(Actions):
 
         It has at least half of the largest worth.
         """
+        require_scores(worth)
         density = worth / self.costs
         plain = add_arms(self, view, lambda: density, lambda arm: None)
         out, held = new_batches(self, view), view.pinned.shape[1]

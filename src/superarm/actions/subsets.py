@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions.base import Actions, limit_count, new_batches, pins_are_eligible
-from superarm.core.arrays import Bools, Floats, Ints, count
+from superarm.core.arrays import Bools, Floats, Ints, count, require_scores
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import op
 from superarm.core.tally import View
@@ -63,6 +63,7 @@ class Subsets(Actions):
     def heaviest(self, worth: Floats, view: View) -> Ints:
         if not pins_are_eligible(view):
             return super().heaviest(worth, view)
+        require_scores(worth)
         out = new_batches(self, view)
         op("top_k", worth.size * self.k)(worth, view.counts, view.eligible, view.pinned.shape[1], out)
         return out

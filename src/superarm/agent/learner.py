@@ -17,7 +17,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import Index
-from superarm.policies.base import Policy
+from superarm.policies.base import Policy, choose_batches
 
 Arms = Ints | Sequence[int]
 _NOBODY = np.empty(0, np.int64)
@@ -148,7 +148,7 @@ class Learner:
         if view.pinned.size and not pins_are_eligible(view):
             return _NOBODY
         self._used = self.memory_at(view.t)
-        action: Ints = self.policy.choose(self.problem, view, self._used)[0]
+        action: Ints = choose_batches(self.policy, self.problem, view, self._used)[0]
         return action if action[-1] >= 0 else action[action >= 0]
 
     def choose_by(self, view: View, policy: Policy | None = None, actions: Actions | None = None) -> Ints:
@@ -164,7 +164,7 @@ class Learner:
         self._used = chosen.prepare(problem, self.tally)
         if policy is None and held is not None:
             chosen.restore_state(self._used, held)
-        action: Ints = chosen.choose(problem, view, self._used)[0]
+        action: Ints = choose_batches(chosen, problem, view, self._used)[0]
         self.tally.moments = moments  # those that another policy asked for
         return action[action >= 0]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm.core.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument, NotANumber
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -29,6 +29,13 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
             raise InvalidArgument(name, "contains NaN", f"give numbers{unseen}")
         raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", f"give values in [{low:g}, {high:g}]")
     return array
+
+
+def require_scores(scores: Floats, arm_of: Ints | None = None) -> None:
+    """Raise ``NotANumber`` if a score of an arm, the last axis, is NaN; ``arm_of`` says whose entries these are."""
+    if np.isnan(np.add.reduce(scores, None)) and (missing := np.isnan(scores)).any():
+        place = int(np.argwhere(missing)[0, -1])
+        raise NotANumber(place if arm_of is None else int(arm_of[place]))
 
 
 def are_within(array: Floats, low: float, high: float) -> bool:

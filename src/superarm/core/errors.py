@@ -36,6 +36,15 @@ class InvalidArgument(SuperarmError, ValueError):
         return f"{name}: {self.wrong}; {self.remedy}"
 
 
+class NotANumber(InvalidArgument):
+    """A score by which arms are chosen is NaN; ``arm`` is the first such arm."""
+
+    def __init__(self, arm: int, policy: str = "scores") -> None:
+        remedy = "give a number: 0 / 0, and roots or logarithms of what is below 0, give none"
+        super().__init__("policy", f"in {policy} the score of arm {arm} is NaN", remedy)
+        self.arm = arm
+
+
 class InvalidSpec(InvalidArgument):
     """A spec is wrong.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from superarm.core.arrays import Ints
 from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument, NotANumber
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
 
@@ -83,6 +84,18 @@ class Policy(Component):
 
     def restore_state(self, memory: Any, held: dict[str, Any]) -> None:
         """Put what ``save_state`` returned into a memory that ``prepare`` has just made."""
+
+
+def choose_batches(policy: Policy, problem: "Problem", view: View, memory: Any) -> Ints:
+    """The batches (R, K) that a policy chooses; an error names the policy if it gives none."""
+    try:
+        batches: Any = policy.choose(problem, view, memory)
+    except NotANumber as error:
+        raise NotANumber(error.arm, repr(policy)) from None
+    if not isinstance(batches, np.ndarray):
+        wrong = f"choose of {policy!r} returned {type(batches).__name__}"
+        raise InvalidArgument("policy", wrong, "return an array of batches (R, K), padded with -1")
+    return batches
 
 
 def try_every_arm(problem: "Problem", view: View, choose: Callable[[], Ints]) -> Ints:

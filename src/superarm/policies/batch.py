@@ -269,9 +269,13 @@ def _changes(problem: "Problem", view: View, mean: Floats, states: Floats) -> tu
     weight, state = support.by_item(problem.weights[None]), support.by_item(states)
     n, told = np.maximum(1.0, tally.counts(view.counts)), tally.counts(tally.pulls)
     smooth = (tally.total + 1.0) / (told + 2.0)
-    slope, before = reward.derivative(weight, state, mean), reward.derivative(weight, state, 0.0)
-    after = reward.derivative(weight, reward.join(state, mean), 0.0)
-    ratio = np.divide(after, before, out=np.zeros(np.broadcast_shapes(after.shape, before.shape)), where=before > 0.0)
+    slope, fades = reward.derivative(weight, state, mean), []
+    for earlier in (state, support.by_item(reward.empty_states(problem, len(states)))):
+        before, after = (reward.derivative(weight, part, 0.0) for part in (earlier, reward.join(earlier, mean)))
+        blank = np.ones(np.broadcast_shapes(after.shape, before.shape)) * float(reward.modular)
+        fades.append(np.divide(after, before, out=blank, where=before > 0.0))
+    # In a state in which nothing more can be gained, an arm scales as in the empty one: what it scales may be above 0.
+    ratio = np.where(reward.derivative(weight, state, 0.0) > 0.0, *fades)
     own = slope * slope * smooth * (1.0 - smooth) / n
     return np.broadcast_to(ratio * ratio, own.shape), own
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.actions.subsets import Subsets
-from superarm.core.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints, require_scores
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, Tally, View
@@ -105,7 +105,9 @@ class IndexPolicy(Policy):
         def choose() -> Ints:
             if memory is not None and memory.suits(view):
                 return memory.choose(view)
-            return self.oracle.maximize(problem, self.scores(problem, view), view)
+            scores, support = self.scores(problem, view), problem.support
+            require_scores(scores, None if isinstance(support, Dense) else support.arm_of)
+            return self.oracle.maximize(problem, scores, view)
 
         return try_every_arm(problem, view, choose) if self.start else choose()
 

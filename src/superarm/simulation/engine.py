@@ -10,8 +10,8 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import kernels_allowed, op
 from superarm.core.tally import Feedback, View
-from superarm.environments.base import Environment
-from superarm.policies.base import Policy
+from superarm.environments.base import Answer, Environment
+from superarm.policies.base import Policy, choose_batches
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -73,8 +73,11 @@ class Run:
         given = None if problem.context is None else self._next_context()
         counts = tally.pulls if given is None else self._counts(given.segment)
         view = View(t, tally, self.keys.policy, counts, self.eligible, self.pinned, given)
-        self.last = self.policy.choose(problem, view, self.memory)
-        answer = environment.draw(problem, self.last, t, self.keys.environment)
+        self.last = choose_batches(self.policy, problem, view, self.memory)
+        answer: Any = environment.draw(problem, self.last, t, self.keys.environment)
+        if not isinstance(answer, Answer):
+            wrong = f"draw of {type(environment).__name__} returned {type(answer).__name__}"
+            raise InvalidArgument("environment", wrong, "return Answer(outcome)")
         feedback = self._feedback(self.last, answer)
         if given is not None:
             feedback.context = self.policy.weigh(problem, view, self.memory, self.last)
