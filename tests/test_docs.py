@@ -36,7 +36,7 @@ RUNNABLE = [
 ]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
-WITHOUT_FORMULAS = {"__init__.py", "functions.py"}
+WITHOUT_FORMULAS = {"__init__.py"}
 
 
 @pytest.fixture(scope="module")

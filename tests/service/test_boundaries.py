@@ -54,7 +54,7 @@ CHANGES = [(op.method, fill(op.path, name="p", id="d"), op.example) for op in OP
 
 @pytest.mark.parametrize("origin", ["http://localhost:8199", "https://evil.example", "null", "http://127.0.0.1"])
 def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_path, origin):
-    """Audit, D3: calls without a body were answered to pages of other origins."""
+    """Calls without a body were answered to pages of other origins."""
 
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
@@ -104,7 +104,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_a_nul_in_a_path_is_nothing_that_exists(store):
-    """Audit, D15: PostgreSQL refused such a path, and the answer was 500."""
+    """PostgreSQL refused such a path, and the answer was 500."""
 
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
@@ -128,7 +128,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
 @pytest.mark.parametrize("given", ["%E2%82%AC", "a%0D%0Ab", "a%3B%20Path%3D/v1", "%00", "%FF"])
 @pytest.mark.parametrize("keyed", [False, True])
 def test_any_key_at_the_login_gets_an_answer(tmp_path, given, keyed):
-    """Audit, D15: a key with other characters than ASCII was answered with 500."""
+    """A key with other characters than ASCII was answered with 500."""
     store = Sqlite(tmp_path / "log.db")
     if keyed:
         key(store, "read")
@@ -152,7 +152,7 @@ def quoted(name: str) -> str:
 
 @pytest.mark.parametrize("name", ODD, ids=repr)
 def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name):
-    """Audit, D16: such names were accepted."""
+    """Such names were accepted."""
 
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()
@@ -195,7 +195,7 @@ def test_old_names_stay_readable(tmp_path):
 
 
 def test_the_methods_of_a_path_are_all_named(tmp_path):
-    """Audit, D16: 405 named one method of several."""
+    """405 named one method of several."""
 
     async def trial(http: httpx.AsyncClient) -> None:
         methods: dict[str, set[str]] = {}
@@ -212,7 +212,7 @@ def test_the_methods_of_a_path_are_all_named(tmp_path):
 
 
 def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
-    """Audit, D16: an unknown policy was refused without naming those there are."""
+    """An unknown policy was refused without naming those there are."""
 
     async def trial(http: httpx.AsyncClient) -> list[str]:
         (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()

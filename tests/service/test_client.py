@@ -105,7 +105,7 @@ def test_triggered_arms_of_a_sparse_problem(served):
 
 
 def test_what_may_still_come_stays_pending(served):
-    """Audit, D13: the client could not say that something may still come."""
+    """The client could not say that something may still come."""
     service = sa.connect(served.url)
     agent = service.create("pending", ["a", "b"], ["x", "y"], 2, settings={"window_s": None})
     decision = agent.ask()
@@ -124,7 +124,7 @@ def test_what_may_still_come_stays_pending(served):
 
 
 def test_propensities_slots_and_the_policys_slate_are_kept(served):
-    """Audit, D13: the client dropped them."""
+    """The client dropped them."""
     service = sa.connect(served.url)
     remote = service.create("kept", ["a", "b", "c"], ["x"], 2, settings=PLAIN | {"explore": 0.5, "mode": "apprentice"})
     shown = remote.ask(baseline=["c", "a"], slots=[{"id": "top"}, {"id": "side"}])
@@ -174,7 +174,7 @@ def test_the_agents_other_methods(served):
 
 
 def test_async_calls_run_at_the_same_time():
-    """Audit, D13: every call waits until all of them have arrived: one after the other they would never be answered."""
+    """Every call waits until all of them have arrived: one after the other they would never be answered."""
     together = threading.Barrier(5, timeout=30.0)
 
     class Handler(BaseHTTPRequestHandler):

@@ -56,7 +56,7 @@ def test_kill_9_of_the_service_and_of_postgresql_under_load(postgres_server):
 
 @pytest.mark.slow("faults of a real process")
 def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
-    """Audit, D6: a real failing write: the soft limit on file sizes, put on the running process and lifted again."""
+    """A real failing write: the soft limit on file sizes, put on the running process and lifted again."""
     with Server(sqlite_file) as server:
         put(server)
         assert ask(server, "before").status_code == 201
@@ -80,7 +80,7 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
 
 @pytest.mark.slow("faults of a real process")
 def test_on_a_disk_with_room_for_a_page_but_not_for_an_event_health_stays_bad(sqlite_file):
-    """Audit, D6: a commit that changes nothing needs one page, and said every second that the log can be written."""
+    """A commit that changes nothing needs one page, and said every second that the log can be written."""
     with Server(sqlite_file) as server:
         put(server)
         assert ask(server, "before").status_code == 201

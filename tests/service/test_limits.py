@@ -45,7 +45,7 @@ def clock(monkeypatch) -> SimpleNamespace:
 
 
 def test_wrong_keys_are_limited_by_address_and_right_ones_go_on(clock):
-    """Audit, D17: wrong keys could be tried without a limit."""
+    """Wrong keys could be tried without a limit."""
     store = Keyed(("shop", ("read",)))
 
     async def live() -> None:
@@ -71,7 +71,7 @@ def test_buckets_of_those_who_stay_away_are_dropped(clock, monkeypatch):
 
 
 def test_a_bulk_of_n_counts_n(clock):
-    """Audit, D2: a bulk of 10,000 cost one token of the rate."""
+    """A bulk of 10,000 cost one token of the rate."""
     lines = b'{"decision": "x", "feedback": []}\n' * 25
 
     async def live() -> None:
@@ -119,7 +119,7 @@ async def sent(app, receive, path: str, **headers: str) -> list[dict]:
 
 
 def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatch):
-    """Audit, D17: a body had no time limit."""
+    """A body had no time limit."""
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
 
     async def live() -> None:
@@ -134,7 +134,7 @@ def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatc
 
 
 def test_unfinished_bodies_share_bounded_memory():
-    """Audit, D17: forty unfinished bodies took 300 MB."""
+    """Forty unfinished bodies took 300 MB."""
 
     async def live() -> None:
         reader = Bodies(1000)
@@ -172,7 +172,7 @@ def test_a_key_may_come_in_parts_and_no_longer_than_it_can_be():
 
 
 def test_only_an_operators_key_sees_metrics():
-    """Audit, D17: the key of one tenant saw the metrics of all."""
+    """The key of one tenant saw the metrics of all."""
     scopes = ("read", "decide", "feedback", "admin")
     store = Keyed(("one", scopes), ("two", scopes), ("ops", ("metrics",)))
 

@@ -52,7 +52,7 @@ def change_last(path: Path) -> None:
 
 @pytest.mark.parametrize("lose", [cut_wal, remove_wal, delete_rows, change_last])
 def test_a_lost_end_is_noticed_at_the_start(log, lose):
-    """Audit, D14: a log without its end was served, and verify called it sound."""
+    """A log without its end was served, and verify called it sound."""
     lose(log)
     with pytest.raises(DamagedLog, match=r"16.*accept the loss"):
         Sqlite(log)

@@ -81,7 +81,7 @@ async def is_ready(http: httpx.AsyncClient) -> bool:
 
 
 def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog):
-    """Audit, D4: an outage was answered with 500 and a traceback for each request."""
+    """An outage was answered with 500 and a traceback for each request."""
     store = Failing()
 
     async def live() -> None:
@@ -143,7 +143,7 @@ def test_nobody_is_told_where_the_database_is(caplog):
 
 
 def test_a_start_waits_for_the_database(monkeypatch):
-    """Audit, D5: a worker that started while PostgreSQL was away took the whole service with it."""
+    """A worker that started while PostgreSQL was away took the whole service with it."""
     monkeypatch.setattr(coordinators, "RETRY_SECONDS", 0.01)
     store = Failing()
     store.down = True
@@ -254,7 +254,7 @@ def test_feedback_to_a_decision_that_has_to_be_read_needs_the_database(monkeypat
 
 
 def test_keys_that_were_read_stay_valid_while_they_cannot_be_read(monkeypatch):
-    """Audit, D4: keys were read on the event loop for each request, which got 500 while PostgreSQL was away."""
+    """Keys were read on the event loop for each request, which got 500 while PostgreSQL was away."""
     monkeypatch.setattr("superarm.service.http.service.REREAD_SECONDS", 0.005)
     store = Failing()
     key, row = make_key("shop", ("read",))

@@ -34,7 +34,7 @@ async def settings(http: httpx.AsyncClient, method: str, body: dict[str, Any]) -
 
 
 def test_what_is_left_out_stays(tmp_path):
-    """Audit, D10: there was no PATCH."""
+    """There was no PATCH."""
 
     async def trial() -> None:
         async with serving(application(Sqlite(tmp_path / "log.db"))) as http:

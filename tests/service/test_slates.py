@@ -59,7 +59,7 @@ def names(action):
 
 
 def test_the_rest_is_chosen_around_pinned_arms():
-    """Audit, D9: a and b cover the same items; with a pinned, c covers what is left."""
+    """Arms a and b cover the same items; with a pinned, c covers what is left."""
     spec = ProblemSpec(arms=["a", "b", "c"], items=["x", "y"], k=2)
     learner = ProblemState(Created(0, spec, "key"))
     outcome = np.array([[[1, 0], [1, 0], [0, 0.4]]])
@@ -108,7 +108,7 @@ def test_pinned_slates_are_the_agents(policy, reward, k, pinned, eligible, pulls
 
 @pytest.mark.parametrize("asked_for", [{"pinned": ["a"], "eligible": ["b", "c"]}, {"pinned": ["a"], "excluded": ["a"]}])
 def test_a_pinned_arm_that_may_not_be_shown_is_refused(asked_for):
-    """Audit, D9: a pinned arm outside of `eligible` was accepted."""
+    """A pinned arm outside of `eligible` was accepted."""
     with pytest.raises(RequestError) as caught:
         ask(make(), **asked_for)
     assert caught.value.status == 422
@@ -140,7 +140,7 @@ SLOTS = st.dictionaries(
     st.integers(0, 3),
 )
 def test_slots_are_filled_whenever_they_can_be(excluded, policy, reward, eligible, pinned, explore, pulls):
-    """Audit, D7: a request that some seating satisfies is never refused, and no seating fills more slots."""
+    """A request that some seating satisfies is never refused, and no seating fills more slots."""
     learner = make(3, policy, reward, explore, pulls=pulls)
     ways = [way for way in seatings(excluded, eligible) if set(pinned) <= set(way.values())]
     asked_for = {"slots": excluded, "eligible": eligible, "pinned": pinned}

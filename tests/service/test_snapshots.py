@@ -74,7 +74,7 @@ def counters(ledger: object) -> dict:
 
 @pytest.mark.parametrize("every", [1, 7, 30])
 def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_event_once(tmp_path, every):
-    """Audit, D1: the event that made a snapshot due was counted once more after a restart."""
+    """The event that made a snapshot due was counted once more after a restart."""
     store = Sqlite(tmp_path / "log.db", lock=False)
 
     async def live() -> Coordinator:
@@ -281,7 +281,7 @@ def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_p
 
 
 def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
-    """Audit, D8: verify read the log twice, and found faults in one that grew in between."""
+    """Verify read the log twice, and found faults in one that grew in between."""
     fill(store)
     other = store if store.shards is not None else Sqlite(store.path, lock=False)
     read, numbers = store.tail, iter(range(100, 200))

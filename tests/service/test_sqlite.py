@@ -268,7 +268,7 @@ def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
 
 @pytest.mark.parametrize("way", ["symlink", "hard link", "renamed", "directory"])
 def test_a_file_is_served_once_whatever_its_path(tmp_path, way):
-    """Audit, D16: by a symbolic link, a second process served the same file."""
+    """By a symbolic link, a second process served the same file."""
     (tmp_path / "data").mkdir()
     path, other = tmp_path / "data" / "log.db", tmp_path / "other.db"
     first = Sqlite(path)
@@ -289,7 +289,7 @@ def test_a_file_is_served_once_whatever_its_path(tmp_path, way):
 
 
 def test_a_file_that_cannot_be_used_is_named_in_a_sentence(tmp_path):
-    """Audit, D16: such a file gave a traceback."""
+    """Such a file gave a traceback."""
     (tmp_path / "directory.db").mkdir()
     (tmp_path / "garbage.db").write_bytes(b"no database at all " * 100)
     filled(tmp_path / "damaged.db", 60).close()

@@ -92,7 +92,7 @@ def test_the_forwarded_address_is_that_of_the_client_if_the_proxy_is_believed(tm
 
 
 def test_a_client_outlasts_a_creation_that_takes_longer_than_its_timeout():
-    """Audit, D12: the client waits for 30 seconds, and creating a problem could take longer. It asks again."""
+    """The client waits for 30 seconds, and creating a problem could take longer. It asks again."""
     finish, asked = threading.Event(), list[str]()
 
     class Handler(BaseHTTPRequestHandler):

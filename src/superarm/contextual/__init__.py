@@ -1,6 +1,6 @@
 """Policies for decisions with a context: any policy on segments, and policies on linear and logistic models.
 
-base: what they have in common · segments: any policy on the tally of the user's segment · pooled: one model for all
+base: what they have in common · segments: any policy on the tally of the user's segment, and one model for all
 segments · rules: how far policies on linear models explore · ridge: estimates and widths · linear, logistic: policies
 on regression models · kept: observations kept for refits · forgetting: windows and discounts · history: what an agent
 keeps · catalog: policies by the names of their papers

@@ -2,8 +2,8 @@
 
 base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch · pooling,
 pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list · forgetting, wrappers: around
-other policies · functions: a policy as two functions · catalog: policies by their names in the papers, all of which are
-also here
+other policies, and a policy as two functions · catalog: policies by their names in the papers, all of which are also
+here
 """
 
 from superarm.policies import catalog

@@ -116,12 +116,3 @@ class Run:
                 arm = np.full((len(self.keys.policy), 1), j)
                 answer = self.environment.draw(self.problem, arm, t, self.keys.environment)
                 self.tally.record(Feedback(t, arm, answer.outcome, answer.seen))
-
-
-def earned_at(run: Run, rounds: Ints) -> Floats:
-    """Play to each of ``rounds``, increasing; the expected reward up to each, (R, n)."""
-    earned = np.empty((len(run.earned), len(rounds)))
-    for n, until in enumerate(rounds.tolist()):
-        run.advance(until)
-        earned[:, n] = run.earned
-    return earned
