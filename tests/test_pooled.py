@@ -11,7 +11,7 @@ from scipy.stats import gamma, kstest, norm
 import superarm as sa
 from superarm.core.ops import engine
 from superarm.core.support import Dense, Sparse
-from superarm.core.tally import Tally
+from superarm.core.tally import Feedback, Tally
 from superarm.policies import discounted, pooled_thompson
 from superarm.policies.pooling import Covariates, Observed, Posterior, fit
 from superarm.reference import gammas
@@ -279,6 +279,25 @@ def test_an_agent_decides_as_a_simulation_does():
         answer = instance.environment.draw(instance.problem, decision.action[None], t, keys.environment)
         agent.tell(decision, answer.outcome[0])
     np.testing.assert_array_equal(agent.tally.pulls[0], results.pulls[""][1])
+
+
+def test_slates_of_one_tally_share_one_fit_before_the_first_prior_is_kept(monkeypatch):
+    """Each of the 10,000 draws of a propensity fitted the prior anew."""
+    fits = []
+    monkeypatch.setattr("superarm.policies.pooled.fit", lambda *given: fits.append(given) or fit(*given))
+    problem, policy = sa.Problem(5, 2, sa.Linear(), sa.Subsets(2)), pooled_thompson()
+    tally = policy.new_tally(problem, 1)
+    memory = policy.prepare(problem, tally)
+    prior = [policy.first(memory) for _ in range(3)][-1]
+    assert len(fits) == 1
+    outcome = np.array([[[1.0, 0.25], [0.0, 1.0]]])
+    for sign, n_fits in ((1.0, 2), (-1.0, 3)):
+        policy.learn(problem, tally, memory, Feedback(1, np.array([[0, 1]]), outcome), sign)
+        again = [policy.first(memory) for _ in range(3)][-1]
+        assert len(fits) == n_fits
+        assert all(np.array_equal(a, b) for a, b in zip(again, policy.fit(memory), strict=True))
+        assert fits.pop()
+        assert (sign > 0) != all(np.array_equal(a, b) for a, b in zip(again, prior, strict=True))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -11,10 +11,13 @@ import httpx
 import pytest
 
 from superarm.service.application import MAX_HEADER_BYTES, MAX_HEADERS, application
+from superarm.service.domain.decision import open_record
+from superarm.service.domain.events import Asked
 from superarm.service.errors import RequestError
 from superarm.service.http import service as bodies
 from superarm.service.http.service import Bodies, RateLimits, ServiceLimits, make_key
 from superarm.service.runtime import condition as rates
+from superarm.service.runtime.condition import Deadlines
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -68,6 +71,25 @@ def test_buckets_of_those_who_stay_away_are_dropped(clock, monkeypatch):
         limits.take(f"address {n}")
         clock.now += 1.0
     assert len(limits._buckets._buckets) <= 12
+
+
+def test_ends_of_windows_are_forgotten_with_their_decisions():
+    """Also those that are added while they are sorted out."""
+    asked = [Asked(0, "p", f"d{n}", "", n, (0,), 1, 1, window_ms=1_000 * n) for n in range(2_000)]
+    deadlines, keys = Deadlines(), [("t", one.id) for one in asked]
+
+    async def live() -> None:
+        for key, one in zip(keys[:1_500], asked[:1_500], strict=True):
+            deadlines.watch(key, open_record(one))
+        compacting = asyncio.ensure_future(deadlines.compact(set(keys[::3]), 200))
+        await asyncio.sleep(0)
+        for key, one in zip(keys[1_500:], asked[1_500:], strict=True):
+            deadlines.watch(key, open_record(one))
+        await compacting
+
+    asyncio.run(live())
+    left = [key for _, key in sorted(deadlines._heap)]
+    assert left == keys[:1_500:3] + keys[1_500:]
 
 
 def test_a_bulk_of_n_counts_n(clock):

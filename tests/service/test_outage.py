@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import threading
 import time
 from functools import partial
 from typing import ClassVar
@@ -13,8 +14,10 @@ import pytest
 
 from superarm import Policy
 from superarm.core.errors import SuperarmError
+from superarm.policies.pooled import PooledThompson
 from superarm.service.application import application
 from superarm.service.domain import components
+from superarm.service.domain.events import Asked, Created, Fitted, decode
 from superarm.service.domain.ledger import Ledger
 from superarm.service.http.service import ServiceLimits, make_key
 from superarm.service.runtime import coordinator as coordinators
@@ -353,6 +356,34 @@ def test_a_change_that_a_policy_cannot_take_is_refused_before_it_is_written(faul
             assert (await http.post("/v1/problems/p/decisions", json={})).status_code == 201
 
     asyncio.run(live())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_decision_is_answered_before_the_fit_that_it_makes_due(monkeypatch, fails):
+    """It waited for it; and a fit that failed ended the service."""
+    go_on, n_fits = threading.Event(), []
+
+    def refit(policy, problem, memory, t):
+        n_fits.append(go_on.wait(60.0))
+        return 1 / 0 if fails else before(policy, problem, memory, t)
+
+    before = PooledThompson.refit
+    monkeypatch.setattr(PooledThompson, "refit", refit)
+    store, spec = MemoryStore(), {"arms": ["a", "b", "c"], "k": 1}
+
+    async def live() -> None:
+        async with serving(application(store)) as http:
+            assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+            ask = partial(http.post, "/v1/problems/p/decisions", json={})
+            assert (await asyncio.wait_for(ask(), 30.0)).status_code == 201
+            go_on.set()
+            assert (await ask()).status_code == 201
+            assert (await http.get("/v1/problems/p")).json()["decisions"] == 2
+
+    asyncio.run(live())
+    assert n_fits == [True, True]
+    kinds = [decode(line.body).__class__ for line in store.lines]
+    assert kinds == [Created, Asked, Asked] if fails else [Created, Asked, Fitted, Asked]
 
 
 def test_a_problem_whose_events_cannot_be_applied_is_closed_alone(faulty, reopen):

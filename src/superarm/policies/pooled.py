@@ -27,11 +27,13 @@ MAX_ARM_FEATURES = 32
 class Pool:
     """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
 
-    ``known`` is what is known of the arms in advance. ``prior`` is None until the first decision was handed out. A
+    ``known`` is what is known of the arms in advance. ``prior`` is None until the first decision was handed out;
+    ``early`` is one that was fitted before, with the sums that it was fitted to. A
     tally of segments has ``n_segments`` rows for each replication.
     """
 
     prior: Prior | None = None
+    early: tuple[tuple[Floats, ...], Prior] | None = None
 
     def __init__(self, tally: Tally, known: Covariates, n_segments: int = 1) -> None:
         self.tally, self.known, self.n_segments, self.due = tally, known, n_segments, 0
@@ -125,7 +127,7 @@ class PooledThompson(Policy):
 
     def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
-        whole = Posterior(self.observed(memory), self.fit(memory) if memory.prior is None else memory.prior)
+        whole = Posterior(self.observed(memory), self.first(memory) if memory.prior is None else memory.prior)
         if memory.n_segments == 1:
             return whole, whole, view.counts - memory.tally.pulls
         segment, rows = view.context.segment, memory.tally.pulls.reshape(-1, memory.n_segments, problem.n_arms)
@@ -139,6 +141,14 @@ class PooledThompson(Policy):
     def fit(self, memory: Pool) -> Prior:
         """The prior that suits the tally now."""
         return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and memory.due <= self.cautious else CAP)
+
+    def first(self, memory: Pool) -> Prior:
+        """The prior of decisions before the first one that stays: fitted once for all that see the same tally."""
+        seen = self.observed(memory)
+        sums = (seen.pulls, seen.n, seen.total, seen.square.copy())
+        if memory.early is None or not all(map(np.array_equal, sums, memory.early[0])):
+            memory.early = sums, self.fit(memory)
+        return memory.early[1]
 
     def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
         if t >= memory.due:

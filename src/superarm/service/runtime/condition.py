@@ -1,5 +1,6 @@
 """The condition of the process: whether it can serve, the ends of windows that it waits for, and rates of requests."""
 
+import asyncio
 import heapq
 import logging
 import time
@@ -133,8 +134,9 @@ class Deadlines:
         """Report a decision as due again after ``seconds``."""
         heapq.heappush(self._heap, (time.monotonic() + seconds, key))
 
-    def compact(self, pending: Container[Key], n_pending: int) -> None:
-        """Remove decisions that are closed, once they are more than half of all."""
+    async def compact(self, pending: Container[Key], n_pending: int) -> None:
+        """Remove decisions that are closed, once they are more than half of all; in a thread, as there may be many."""
         if len(self._heap) > 2 * n_pending + 1_000:
-            self._heap = [(when, key) for when, key in self._heap if key in pending]
+            old, self._heap = self._heap, []
+            self._heap += await asyncio.to_thread(lambda: [entry for entry in old if entry[1] in pending])
             heapq.heapify(self._heap)

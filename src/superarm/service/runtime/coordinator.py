@@ -305,11 +305,11 @@ class Coordinator:
                 state.settle()
         written = await self._do(size, self._apply_all, planned, numbers)
         self._report_broken({problem})
+        for one, seq in zip(planned, numbers, strict=True):
+            self._answer(one, seq)
         if any(isinstance(one.entry.event, Asked) for one in written):
             with contextlib.suppress(RequestError):  # the decisions stand even if this cannot be written now
                 await self._write_due(problem, written)
-        for one, seq in zip(planned, numbers, strict=True):
-            self._answer(one, seq)
         self.unsaved += len(written)
         if self.unsaved >= self._snapshot_every and self.store.shards is None:
             self.unsaved = 0
@@ -396,13 +396,22 @@ class Coordinator:
         resolve(one.work.done, answer)
 
     async def _write_due(self, problem: Key, written: list[Planned]) -> None:
-        """Write what decisions have made due: another frame of features, a refit, a change of the guardrail."""
+        """Write what decisions have made due: another frame of features, a refit, a change of the guardrail.
+
+        They have been answered; the next ones wait, so that decisions are a function of the events before them.
+        """
         state = self.ledger.problems.get(problem)
         if state is None:
             return
         asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
         for plan in plans_due(state, asked):
-            event = await asyncio.to_thread(plan, now_ms())
+            try:
+                event = await asyncio.to_thread(plan, now_ms())
+            except Exception:
+                log.exception(
+                    "what decisions of problem %r made due cannot be computed; it goes on without", problem[1]
+                )
+                continue
             if event is None:
                 continue
             entry = LogEntry(problem[0], "problem", problem[1], state.step + 1, event)

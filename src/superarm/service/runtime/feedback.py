@@ -71,7 +71,7 @@ async def expire(coordinator: Coordinator) -> None:
     while True:
         keys = coordinator.deadlines.due(MAX_EXPIRED_PER_SWEEP)
         await asyncio.gather(*(_expire_one(coordinator, key) for key in keys))
-        coordinator.deadlines.compact(coordinator.ledger.pending, len(coordinator.ledger.pending))
+        await coordinator.deadlines.compact(coordinator.ledger.pending, len(coordinator.ledger.pending))
         await asyncio.sleep(0.0 if len(keys) == MAX_EXPIRED_PER_SWEEP else 0.05)
 
 

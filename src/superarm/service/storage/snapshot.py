@@ -97,13 +97,22 @@ def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -
     return Snapshot(dict(position), counters, histories, FORMAT, pending)
 
 
+ENCODED_AT_ONCE = 200
+"""So many decisions of a snapshot are encoded while no other thread has a turn."""
+
+
 def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
     """A snapshot as bytes, with their hash: compressed, since commits wait while it is written.
 
-    Decisions, of which there may be very many, are encoded one by one, so that other threads have a turn in between.
+    Decisions, of which there may be very many, are encoded in parts, so that other threads have a turn in between: the
+    array of them is the last field, and its length precedes it.
     """
-    pending: Any = [Raw(msgpack.encode(one)) for one in snapshot.open]
-    body = zlib.compress(msgpack.encode(replace(snapshot, open=pending)), 1)
+    compressed, pending = zlib.compressobj(1), snapshot.open
+    head = msgpack.encode(replace(snapshot, open=[]))[:-1]  # without the empty array
+    parts = [compressed.compress(head + b"\xdd" + len(pending).to_bytes(4, "big"))]
+    for n in range(0, len(pending), ENCODED_AT_ONCE):
+        parts.append(compressed.compress(b"".join(map(msgpack.encode, pending[n : n + ENCODED_AT_ONCE]))))
+    body = b"".join([*parts, compressed.flush()])
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
