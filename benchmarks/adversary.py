@@ -56,6 +56,12 @@ def known() -> dict[str, Plan]:
     }
 
 
+def plain() -> dict[str, Plan]:
+    """An instance without dependence, for ``--known``: one item, and four arms that are nearly as good as the best."""
+    best, other = Arm("independent", 0.0, 1.0), Arm("independent", 0.0, 0.8)
+    return {"plain": _one_against(best, other, 4, 1, 0.1, 20_000)}
+
+
 def _one_against(best: Arm, other: Arm, others: int, n_items: int, mean: float, horizon: int, w: str = "equal") -> Plan:
     return Plan((best, *[other] * others), n_items, mean, w, horizon)
 
@@ -210,9 +216,10 @@ def main() -> None:
     policy = getattr(sa, arguments.policy)(**settings)
     print(f"{arguments.policy}: locked runs; regret of all runs / (gap * rounds), mean and largest")
     if arguments.known is not None:
-        for name in arguments.known or known():
-            again = assess(policy, known()[name], arguments.final, arguments.seed + 1)
-            print(line(name, known()[name], again, arguments.final), flush=True)
+        plans = known() | plain()
+        for name in arguments.known or plans:
+            again = assess(policy, plans[name], arguments.final, arguments.seed + 1)
+            print(line(name, plans[name], again, arguments.final), flush=True)
         return
     found = search(
         policy, known(), arguments.budget, arguments.runs, arguments.horizon, arguments.seed, arguments.seconds
