@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from superarm.service.storage import sqlite as mark
+from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 
@@ -58,11 +59,33 @@ def test_a_lost_end_is_noticed_at_the_start(log, lose):
         Sqlite(log)
 
 
-def test_a_whole_log_and_a_new_one_are_served(log):
+def test_a_whole_log_is_served_and_a_missing_one_is_not_replaced_by_an_empty_one(log):
     Sqlite(log).close()
     for name in (log, *log.parent.glob(f"{log.name}-*")):
         name.unlink()
-    Sqlite(log).close()  # the mark of an earlier file says nothing about a new one
+    for _ in range(2):
+        with pytest.raises(DamagedLog, match="16 events were committed"):
+            Sqlite(log)
+        assert not log.exists()
+    log.with_name(f"{log.name}.mark").unlink()
+    Sqlite(log).close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_nothing_is_acknowledged_after_the_file_was_removed_or_replaced(log, tmp_path, replaced):
+    store, kept = Sqlite(log), tmp_path / "kept.db"
+    log.rename(kept)
+    if replaced:
+        shutil.copy(kept, log)
+    with pytest.raises(StoreUnavailable, match="removed or replaced"):
+        store.commit([asked(20)])
+    with pytest.raises(StoreUnavailable, match="removed or replaced"):
+        store.probe()
+    assert store.find([asked(20)]) == [0], "nothing of it is in the log, so that no later request finds it"
+    kept.replace(log)
+    store.probe()
+    assert store.commit([asked(20)]) == [17]
+    store.close()
 
 
 def test_verify_reports_a_lost_end_and_the_loss_can_be_accepted(log):

@@ -55,6 +55,9 @@ class Sqlite(Store):
         real = path.resolve()
         self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
         existed = path.exists() and path.stat().st_size > 0
+        if not existed and (mark := self._mark.read()) is not None and mark.position:
+            said = f"{path} is missing, but {mark.position} events were committed to it; restore a backup"
+            raise DamagedLog(f"{said}, or remove {self._mark.path.name} to begin with an empty log")
         self._locks = lock_file(path) if lock else []
         self._connections: list[sqlite3.Connection] = []
         self._reading = threading.RLock()  # a connection must not be closed while a thread reads
@@ -72,6 +75,7 @@ class Sqlite(Store):
             for _ in range(2):
                 self._connections.append(connect(path))
             self._writer, self._reader = self._connections
+        self._file = file_number(path)
         migrate(self._writer, self.keep_out_others)
         with _explain_errors(path):
             self._check_numbers()
@@ -86,11 +90,13 @@ class Sqlite(Store):
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
     def probe(self) -> None:
+        self._require_file()
         write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
         self._writer.execute(f"PRAGMA user_version = {version}")  # what it is already: a commit like any other
 
     def commit(self, lines: list[LogLine]) -> list[int]:
+        self._require_file()
         rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
         written = self._writer.execute(_INSERT, (json.encode(rows).decode(),))
         last = written.lastrowid or 0
@@ -99,6 +105,10 @@ class Sqlite(Store):
             self._mark.advance(last, rows[-1][4])
             return list(range(first, first + len(lines)))
         return self._numbers_of(lines, first, written.rowcount)
+
+    def _require_file(self) -> None:
+        if file_number(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} was removed or replaced; put it back, or stop the service")
 
     def find(self, lines: list[LogLine]) -> list[int]:
         where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ? AND body = ?"
@@ -250,6 +260,15 @@ def _entry(row: Any) -> LogEntry:
     return decode_line(LogLine(tenant, kind, stream, step, body))
 
 
+def file_number(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that has taken its name; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 MARK_SECONDS = 1.0
 """The mark is written at most so often: what was lost of the last second may go unnoticed."""
 
@@ -265,14 +284,14 @@ class HighWaterMark:
     """The mark in the file ``path``. It is behind the log, never ahead of it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._newest: Mark | None = None
         self._written = -MARK_SECONDS
 
     def read(self) -> Mark | None:
         """The mark; None if there is none that can be read."""
         try:
-            return json.decode(self._path.read_bytes(), type=Mark)
+            return json.decode(self.path.read_bytes(), type=Mark)
         except (OSError, DecodeError):
             return None
 
@@ -286,10 +305,10 @@ class HighWaterMark:
         """Write the newest mark. It is not forced to the disk: an old mark does no harm."""
         if self._newest is None:
             return
-        beside = self._path.with_name(f".{self._path.name}.new")
+        beside = self.path.with_name(f".{self.path.name}.new")
         with contextlib.suppress(OSError):  # a full disk, for instance: the log itself is what matters
             beside.write_bytes(json.encode(self._newest))
-            os.replace(beside, self._path)
+            os.replace(beside, self.path)
         self._newest, self._written = None, time.monotonic()
 
 
