@@ -62,9 +62,9 @@ class PooledThompson(Policy):
     Parameters
     ----------
     sharpness
-        How many times an observation counts: 1 is Thompson sampling, 2 earned more, and 4 can keep to a wrong batch. It
-        is at most 1 where decisions show several items of an arm at once: with 2, one run in a hundred kept to a wrong
-        arm on adversarial instances.
+        How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
+        runs (``python -m benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
+        decisions show several items of an arm at once.
     baseline
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
         then start from these, as ``policies.baseline`` describes. Ranks beyond k say what to expect of the others: give
