@@ -670,6 +670,40 @@ def test_another_policy_or_action_set_chooses_and_changes_nothing():
     assert saved(agent) == before
 
 
+def count_wins(problem, memory, feedback, sign):
+    wins = memory.setdefault("wins", np.zeros(problem.n_arms))
+    np.add.at(wins, feedback.action[0], sign * feedback.outcome[0].max(axis=1))
+
+
+MEMORY = sa.policy(lambda problem, view, memory: problem.actions.heaviest(1.0 / (1.0 + view.counts), view), count_wins)
+
+
+@pytest.mark.parametrize("change", ["retired item", "past data", "arms", "items", "policy"])
+def test_a_memory_of_ones_own_is_kept_or_named_and_takes_back_what_it_learnt(change):
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
+    agent = sa.Agent(problem, sa.kl_ucb() if change == "policy" else MEMORY, seed=1)
+    told = [agent.ask() for _ in range(6)]
+    for decision in told[:4]:
+        agent.tell(decision, np.ones((2, 2)))
+    if change in ("arms", "items"):
+        with pytest.warns(UserWarning, match="forgets it now that arms or items were added"):
+            agent.add_arms(1) if change == "arms" else agent.add_items(1)
+    elif change == "policy":
+        agent.change_policy(MEMORY)
+    elif change == "past data":
+        agent.warm_start(problem.past([0], [[1, 1]]))
+    else:
+        agent.retire_items(["1"])
+    kept = 8.0 if change in ("retired item", "past data") else 0.0
+    assert sum(agent.learner.memory.get("wins", [0.0])) == kept
+    late = agent.ask()
+    agent.tell(late, np.ones((2, 3 if change == "items" else 2)))
+    for decision in told[:4]:
+        agent.untell(decision, np.ones((2, 2)))
+    np.testing.assert_array_equal(agent.learner.memory["wins"][late.action], 1.0)
+    assert agent.learner.memory["wins"].sum() == 2.0
+
+
 def test_a_policy_that_does_not_fit_leaves_the_agent_as_it_was():
     agent = make()
     play(agent, 3, RNG)

@@ -395,4 +395,4 @@ def test_many_decisions_on_the_tally_of_all_segments():
     for n, (segment, t) in enumerate([(2, 9), (0, 12), (1, 9)]):
         np.testing.assert_array_equal(choose([segment], [t])[0], together[n])
     fresh = policy.prepare(problem, tally)
-    np.testing.assert_array_equal(fresh.total, memory.total)
+    np.testing.assert_array_equal(fresh.sums.total, memory.sums.total)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm import contextual
@@ -37,11 +38,50 @@ def visits(n, seed=0):
         yield segment, context, rng.random((2, 3)).round(2), rng.random((2, 3)) < 0.8
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+def most_wins(problem, view, memory):
+    wins = memory.get("wins", np.zeros_like(view.counts))
+    return problem.actions.heaviest((wins + 1.0) / (view.counts + 1.0), view)
+
+
+def count_wins(problem, memory, feedback, sign):
+    won = ((feedback.outcome > 0.5) & (True if feedback.seen is None else feedback.seen)).any(axis=2)
+    wins = memory.setdefault("wins", np.zeros((len(won), problem.n_arms)))
+    np.add.at(wins, (np.arange(len(won))[:, None], feedback.action), sign * won)
+
+
+class Wins(sa.Policy):
+    """The same as a class, which can be saved."""
+
+    def prepare(self, problem, tally):
+        return {}
+
+    def choose(self, problem, view, memory):
+        return most_wins(problem, view, memory)
+
+    def learn(self, problem, tally, memory, feedback, sign=1.0):
+        tally.record(feedback, sign)
+        count_wins(problem, memory, feedback, sign)
+
+    def save_state(self, memory):
+        return dict(memory)
+
+    def restore_state(self, memory, held):
+        memory.update(held)
+
+
+OWN_MEMORY = {
+    "functions": sa.policy(most_wins, count_wins),
+    "functions, epsilon": sa.policies.EpsilonGreedy(sa.policy(most_wins, count_wins), 0.3),
+    "class": Wins(),
+}
+ALL = POLICIES | OWN_MEMORY
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
 def test_segments_decide_as_one_learner_per_segment(name):
     """With feedback three decisions late; the random numbers of a learner are those of the agent's round."""
-    agent = sa.Agent(problem(), POLICIES[name], seed=3)
-    learners = [Learner(problem(context=False), POLICIES[name]) for _ in range(3)]
+    agent = sa.Agent(problem(), ALL[name], seed=3)
+    learners = [Learner(problem(context=False), ALL[name]) for _ in range(3)]
     keys, waiting = streams.run_keys([np.random.SeedSequence(3)]), []
     for t, (segment, context, outcome, seen) in enumerate(visits(60), start=1):
         decision = agent.ask(context=context)
@@ -57,6 +97,45 @@ def test_segments_decide_as_one_learner_per_segment(name):
             owner.unpend(told.action)
             owner.apply(Feedback(told.t, told.action[None], *(part[None] for part in late)), keys.rounding)
     np.testing.assert_array_equal(agent.tally.total, np.concatenate([learner.tally.total for learner in learners]))
+    if name in OWN_MEMORY:
+        agent.retire_items(["0"])
+        for learner, row in zip(learners, agent.learner.memory.rows, strict=True):
+            np.testing.assert_array_equal(row["wins"], learner.memory["wins"])
+
+
+def test_memories_of_segments_are_saved_and_taken_back():
+    agent, history = sa.Agent(problem(pooling=5.0), Wins(), seed=3), []
+    for _, context, outcome, _ in visits(30):
+        history.append((agent.ask(context=context), outcome))
+        agent.tell(*history[-1])
+        agent.learner.restore(agent.tally, agent.learner.asked, agent.learner.held)
+    assert sum(row["wins"].sum() for row in agent.learner.memory.rows) > 30.0
+    for decision, outcome in history:
+        agent.untell(decision, outcome)
+    assert not any(row["wins"].any() for row in agent.learner.memory.rows)
+
+
+def test_a_memory_of_ones_own_is_not_forgotten_by_segment():
+    with pytest.raises(sa.InvalidArgument, match="keeps a memory of its own in each segment"):
+        sa.Agent(problem(), sa.policies.sliding_window(OWN_MEMORY["functions"], 20))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_the_default_policy_works_on_segments_sparse_and_wrapped(wrap, sparse):
+    matrix = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 0, 1]])
+    context = sa.Context(FEATURES, model=sa.models.Segments(by=("country",)))
+    support = csr_array(matrix) if sparse else None
+    task = sa.Problem(5, 3, sa.Coverage(), sa.Subsets(2), support=support, context=context)
+    policy = sa.pooled_thompson()
+    agent = sa.Agent(task, sa.policies.EpsilonGreedy(policy, 0.0) if wrap else policy, seed=1)
+    plain = sa.Agent(task, policy, seed=1)
+    for _, given, outcome, _ in visits(20):
+        decision = agent.ask(context=given)
+        assert decision.action.tolist() == plain.ask(context=given).action.tolist()
+        told = outcome[matrix[decision.action] > 0] if sparse else outcome
+        agent.tell(decision, told)
+        plain.tell(decision.id, told)
 
 
 def test_segments_decide_as_one_agent_per_segment():

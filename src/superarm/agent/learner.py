@@ -1,5 +1,6 @@
 """Learner: a problem, a policy, and everything that was observed so far."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,7 +35,8 @@ class Learner:
 
     Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
     records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
-    The moments of the tally hold feedback to decisions of version ``moments_since`` and later.
+    The moments of the tally, and what a policy keeps beside it, hold feedback to decisions of version ``moments_since``
+    and later.
 
     Under a policy that forgets, feedback counts for the round of its decision, but for round ``since`` if the decision
     is of a version before ``first``: so the state depends on which feedback there is, and not on the order in which it
@@ -63,6 +65,10 @@ class Learner:
     array([[[1., 0., 0.]]])
     """
 
+    memory: Any
+    _forgotten = 0
+    """A memory of a policy's own that began anew holds no feedback to decisions up to this round."""
+
     def __init__(self, problem: Problem, policy: Policy, arms: Given | None = None, items: Given | None = None) -> None:
         require_problem(problem, policy)
         self.declared, policy = policy, fit_policy(policy, problem)
@@ -80,11 +86,18 @@ class Learner:
         self.pending: Floats = np.zeros_like(tally.pulls)
         self._settle(problem, policy, tally)
 
-    def _settle(self, problem: Problem, policy: Policy, tally: Tally, held: dict[str, Any] | None = None) -> None:
-        """Take on a problem, a policy, a tally and what the policy keeps beside it; derive all that is derived."""
+    def _settle(
+        self, problem: Problem, policy: Policy, tally: Tally, held: dict[str, Any] | None = None, keep: bool = False
+    ) -> None:
+        """Take on a problem, a policy, a tally and what the policy keeps beside it; derive all that is derived.
+
+        With ``keep`` the policy keeps a memory that it cannot save.
+        """
         memory = policy.prepare(problem, tally)
         if held is not None:
             policy.restore_state(memory, held)
+        elif keep:
+            memory = policy.keep(memory, self.memory)
         self.problem, self.policy, self.tally, self.memory = problem, policy, tally, memory
         self._used: Any = memory
         self._forgetter = _forgetter(policy)
@@ -164,6 +177,8 @@ class Learner:
         self._used = chosen.prepare(problem, self.tally)
         if policy is None and held is not None:
             chosen.restore_state(self._used, held)
+        elif policy is None:
+            self._used = chosen.keep(self._used, self.memory)
         action: Ints = choose_batches(chosen, problem, view, self._used)[0]
         self.tally.moments = moments  # those that another policy asked for
         return action[action >= 0]
@@ -232,11 +247,15 @@ class Learner:
         if self.roundings[made] == "coin":
             outcome = streams.coins(key, feedback.t, feedback.action, feedback.outcome)
             feedback = replace(feedback, outcome=outcome)
+        known = made >= self.moments_since and not (self.policy.own_memory and feedback.t <= self._forgotten)
         if self._forgetter is not None and made < self.first:
             feedback = replace(feedback, t=self.since)
-        if made < self.moments_since:
+        if not known:
             feedback = replace(feedback, in_moments=False)
-        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
+        if not known and self.policy.own_memory and self.contexts is None and self._forgetter is None:
+            self.tally.record(feedback, sign)  # the memory has not learnt it
+        else:
+            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
@@ -257,7 +276,7 @@ class Learner:
         if held is not None and isinstance(held.get("prior"), dict):
             del held["prior"]  # one that was fitted without these data
         self.tally.add(tally)
-        self._settle(self.problem, self.policy, self.tally, held)
+        self._settle(self.problem, self.policy, self.tally, held, keep=True)
 
     def restore(
         self, tally: Tally, asked: int, held: dict[str, Any] | None = None, pending: Floats | None = None
@@ -281,10 +300,10 @@ class Learner:
         if not same:
             self.first, self.since = self.version, self.t if t is None else t
         before = self.tally.moments
-        if self.contexts is None and not _needs_moments(policy, self.problem):
+        if self.contexts is None and (policy.own_memory or not _needs_moments(policy, self.problem)):
             self.tally.moments = None
         self._settle(self.problem, policy, self.tally, held if same else None)
-        if self.tally.moments is not before:
+        if self.tally.moments is not before or policy.own_memory:
             self.moments_since = self.version
         self._advance(self.since)
 
@@ -330,6 +349,10 @@ class Learner:
         self._grow(grown)
 
     def _grow(self, grown: Problem) -> None:
+        if self.policy.own_memory and self.held is None:
+            begun = f"{self.declared!r} keeps a memory of its own, and forgets it now that arms or items were added"
+            warnings.warn(f"{begun}; the tally keeps everything", stacklevel=5)
+            self._forgotten = self.asked
         held = grow_held(self.held, self.problem, grown)
         if self.contexts is not None:
             self.contexts.grow(grown)
@@ -347,7 +370,7 @@ class Learner:
     def retire_items(self, items: Iterable[Any]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         numbers = self.items.numbers(items)
-        self._settle(without_items(self.problem, numbers), self.policy, self.tally, self.held)
+        self._settle(without_items(self.problem, numbers), self.policy, self.tally, self.held, keep=True)
         self.retired_items |= set(numbers.tolist())
 
 

@@ -1,6 +1,6 @@
 """The base of policies that learn from contexts."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from superarm.context.models import Model
 from superarm.context.sums import new_context_tally
@@ -21,6 +21,7 @@ class ContextPolicy(Policy):
     """
 
     reads_context = True
+    own_memory: ClassVar[Any] = False
     learns = Model
     """The class of models that the policy learns."""
 

@@ -20,7 +20,6 @@ from superarm.oracles.default import Default
 from superarm.oracles.heaviest import TopArms
 from superarm.policies.base import Policy
 from superarm.policies.forgetting import Forgetting
-from superarm.policies.pooled import PooledThompson
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -188,7 +187,7 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
         return policy
     if isinstance(model, Segments):
-        pooled = isinstance(policy, PooledThompson) and isinstance(problem.support, Dense)
+        pooled = policy.shares_segments and isinstance(problem.support, Dense)
         return _fit(PooledSegments(policy) if pooled else SegmentPolicy(policy, model.pooling), problem)
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")

@@ -35,7 +35,7 @@ class ContextForgetting(ContextPolicy):
         The weight of each block, newest first: powers of 1/2.
     """
 
-    policy: ContextPolicy
+    policy: Any
     block: int
     weights: Any
 
@@ -60,6 +60,9 @@ class ContextForgetting(ContextPolicy):
 
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
+        if self.policy.own_memory:
+            wrong = f"{self.policy.policy!r} keeps a memory of its own in each segment"
+            raise InvalidArgument("policy", wrong, "leave out the window or discount", "Forgetting")
         context = problem.context
         if context.features.standardised and context.dimension(problem.n_items):
             wrong = f"{context.features.standardised[0]!r} is standardised, and the policy forgets"

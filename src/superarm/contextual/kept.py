@@ -4,7 +4,8 @@ An observation enters the sums of a tally by the quadratic approximation of its 
 decision. The *point* of a parameter vector is its estimate of maximum likelihood at the last refit; the *correction* is
 by how much the sums would differ if kept observations up to the round of that refit were approximated at the point
 instead. Every term of it is a multiple of :math:`2^{-36}`, so that sums over up to :math:`2^{16}` observations are
-exact: they do not depend on the order of observations, and are undone exactly.
+exact: they do not depend on the order of observations, and are undone exactly, as long as all are kept. Once more came
+than are kept, the oldest rows are gone for good: feedback that is taken back then leaves the correction of the others.
 
 A parameter vector is refitted when the trace of its information, ridge included, has doubled since its last refit. The
 step of Newton's method is

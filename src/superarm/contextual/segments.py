@@ -1,10 +1,12 @@
 """Any policy on the tally of the user's segment."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm.actions.base import take_rows
 from superarm.context.context import Contexts
 from superarm.context.models import Segments
 from superarm.contextual.base import ContextPolicy
@@ -14,10 +16,19 @@ from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy
-from superarm.policies.pooled import PooledThompson
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
+
+
+class SegmentMemory:
+    """What is known beside the tally: the sums over all segments, and a memory for each of its ``rows``.
+
+    There are sums if segments are pooled, and rows if the policy keeps a memory of its own.
+    """
+
+    def __init__(self, sums: Tally | None, rows: list[Any]) -> None:
+        self.sums, self.rows = sums, rows
 
 
 class SegmentPolicy(ContextPolicy):
@@ -47,6 +58,10 @@ class SegmentPolicy(ContextPolicy):
         return self.policy.rounding
 
     @property
+    def own_memory(self) -> bool:
+        return self.policy.own_memory
+
+    @property
     def caveat(self) -> str:  # type: ignore[override]
         pooled = "it is biased towards what other segments prefer while a segment has few observations"
         own = self.policy.caveat
@@ -63,20 +78,30 @@ class SegmentPolicy(ContextPolicy):
     def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
         return self.policy.new_tally(problem, replications * problem.context.n_segments, partial)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Tally | None:
-        """The sums over the segments of each replication; None where nothing is pooled."""
-        if not self.pooling:
+    def prepare(self, problem: "Problem", tally: Tally) -> Any:
+        """None where nothing is pooled and the policy keeps no memory of its own."""
+        if not (self.pooling or self.own_memory):
             return None
-        n = problem.context.n_segments
-        sums = tally.take(slice(0, None, n)).like()
-        for segment in range(n):
-            sums.add(tally.take(slice(segment, None, n)))
-        return sums
+        sums, n, rows = None, problem.context.n_segments, []
+        if self.pooling:
+            sums = tally.take(slice(0, None, n)).like()
+            for segment in range(n):
+                sums.add(tally.take(slice(segment, None, n)))
+        if self.own_memory:
+            tally.allow_missing()  # so that parts of it share its arrays from now on
+            rows = [self.policy.prepare(problem, tally.take(slice(r, r + 1))) for r in range(len(tally))]
+        return SegmentMemory(sums, rows)
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         out = np.full((len(view), problem.k), -1)
+        rows = segment_rows(problem, view.context, view.tally)
         for some, own in self.views(problem, view, memory):
-            out[some] = self.policy.choose(problem, own, self.policy.prepare(problem, own.tally))
+            if not self.own_memory:
+                out[some] = self.policy.choose(problem, own, self.policy.prepare(problem, own.tally))
+                continue
+            for n, r in enumerate(some):
+                one = replace(take_rows(own, [n % len(own.pinned)]), tally=own.tally.take(slice(n, n + 1)))
+                out[r] = self.policy.choose(problem, one, memory.rows[rows[r]])[0]
         return out
 
     def views(self, problem: "Problem", view: View, memory: Any) -> Iterator[tuple[Ints, View]]:
@@ -92,7 +117,8 @@ class SegmentPolicy(ContextPolicy):
             own, counts = view.tally.take(at), view.counts[some]
             if self.pooling:
                 waiting = counts - own.pulls
-                own = _pool(own, memory.take(some if len(memory) > 1 else np.zeros(len(some), int)), self.pooling)
+                sums = memory.sums.take(some if len(memory.sums) > 1 else np.zeros(len(some), int))
+                own = _pool(own, sums, self.pooling)
                 counts = own.pulls + waiting
             pinned = view.pinned[some] if len(view.pinned) > 1 else view.pinned
             yield some, View(int(t), own, keys[some], counts, view.eligible[some], pinned)
@@ -101,19 +127,52 @@ class SegmentPolicy(ContextPolicy):
         rows = segment_rows(problem, feedback.context, tally)
         if feedback.seen is not None and not feedback.seen.all():
             tally.allow_missing()
-        at = slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
-        own = tally.take(at)
-        own.record(feedback, sign)
-        tally.put(at, own)
-        if memory is not None:
-            memory.record(feedback, sign)
+        if self.own_memory and feedback.in_moments:
+            self._learn_by_row(problem, tally, memory, feedback, sign)
+        else:
+            at = slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
+            own = tally.take(at)
+            own.record(feedback, sign)
+            tally.put(at, own)
+        if self.pooling:
+            memory.sums.record(feedback, sign)
+
+    def _learn_by_row(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float) -> None:
+        for r, row in enumerate(segment_rows(problem, feedback.context, tally).tolist()):
+            own, at = tally.take(slice(row, row + 1)), slice(r, r + 1)
+            one = replace(feedback, action=feedback.action[at], outcome=feedback.outcome[at], context=None)
+            one.seen = None if feedback.seen is None else feedback.seen[at]
+            one.share = None if feedback.share is None else feedback.share[at]
+            self.policy.learn(problem, own, memory.rows[row], one, sign)
+            tally.put(slice(row, row + 1), own)
+
+    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
+        for row in memory.rows if self.own_memory else ():
+            self.policy.refit(problem, row, t)
+
+    def keep(self, memory: Any, before: Any) -> Any:
+        if self.own_memory:
+            memory.rows = before.rows
+        return memory
+
+    def save_state(self, memory: Any) -> dict[str, Any] | None:
+        """What the policy keeps of each row; None if that is nothing."""
+        states = [self.policy.save_state(row) for row in memory.rows] if self.own_memory else []
+        return {"segments": states} if any(state is not None for state in states) else None
+
+    def restore_state(self, memory: Any, held: dict[str, Any]) -> None:
+        for row, state in zip(memory.rows, held["segments"], strict=True) if "segments" in held else ():
+            if state is not None:
+                self.policy.restore_state(row, state)
 
     def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
         """Those of the policy on the segment, of one decision."""
         policy: Any = self.policy
         ((_, own),) = self.views(problem, view, memory)
         if hasattr(policy, "estimates"):
-            return policy.estimates(problem, own, policy.prepare(problem, own.tally))  # type: ignore[no-any-return]
+            row = segment_rows(problem, view.context, view.tally)[0]
+            inner = memory.rows[row] if self.own_memory else policy.prepare(problem, own.tally)
+            return policy.estimates(problem, own, inner)  # type: ignore[no-any-return]
         if hasattr(policy, "scores"):
             return own.tally.mean, policy.scores(problem, own)
         return super().estimates(problem, view, memory)
@@ -148,16 +207,21 @@ class PooledSegments(SegmentPolicy):
     """Pooled Thompson sampling on segments: the entries of all segments are those of one model.
 
     An arm has one effect for all segments, and every segment its own lift and its own effects of entries. How much one
-    segment says about another is estimated, so the ``pooling`` of the problem's model is not used.
+    segment says about another is estimated, so the ``pooling`` of the problem's model is not used. ``policy`` is
+    ``pooled_thompson()``, or a wrapper of it.
     """
 
-    policy: PooledThompson
+    policy: Any
+    own_memory = False
 
     def check(self) -> None:
-        self.require_family("policy", PooledThompson, "pooled_thompson()")
+        super().check()
+        self.require("policy", bool(self.policy.shares_segments), "give pooled_thompson()")
 
     def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        return self.policy.prepare(problem, tally)
+        memory = self.policy.prepare(problem, tally)
+        memory.n_segments = problem.context.n_segments
+        return memory
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         return self.policy.choose(problem, view, memory)

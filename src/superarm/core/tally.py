@@ -39,8 +39,9 @@ class Feedback:
     ``action`` (R, n) are the arms that the rows belong to: those of the batch or, if arms are triggered, the observed
     ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
     arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
-    Without ``in_moments`` the moments of a tally leave it out. ``share`` (R, n_items), multiples of 1 / GRID, says by
-    how much an outcome counts for each item, if the item that it belongs to is not known.
+    Without ``in_moments`` the moments of a tally, and the memory of a policy's own, leave it out. ``share`` (R,
+    n_items), multiples of 1 / GRID, says by how much an outcome counts for each item, if the item that it belongs to is
+    not known.
     """
 
     t: int

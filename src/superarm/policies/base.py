@@ -35,8 +35,15 @@ class Policy(Component):
     """What the policy assumes that may not hold, in a sentence for reports."""
     reads_context: ClassVar[bool] = False
     """Whether the policy learns from contexts."""
+    shares_segments: ClassVar[Any] = False
+    """Whether it learns from all segments at once, with ``n_segments`` in its memory, and not in each segment alone."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
+
+    @property
+    def own_memory(self) -> bool:
+        """Whether the memory holds what does not follow from the tally: by default if ``learn`` is overridden."""
+        return type(self).learn is not Policy.learn
 
     def validate(self, problem: "Problem") -> None:
         """Raise ``InvalidArgument`` if the policy does not apply to this problem."""
@@ -66,6 +73,10 @@ class Policy(Component):
 
     def refit(self, problem: "Problem", memory: Any, t: int) -> None:
         """Estimate anew what is due after the choice of round ``t``, before its feedback; nothing by default."""
+
+    def keep(self, memory: Any, before: Any) -> Any:
+        """The memory after past data came or weights changed, of the one just prepared and the one ``before``."""
+        return before if self.own_memory else memory
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         """What the policy's oracle promises on this problem."""

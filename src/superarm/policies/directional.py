@@ -91,6 +91,7 @@ class DirectionalPolicy(Policy):
         "On rewards whose gain is not linear in the parameters of an arm, and on action sets that greedy does not "
         "serve, its bounds are those of single entries, as those of the index policy."
     )
+    own_memory = False
 
     def check(self) -> None:
         self.require_family("index", Index, "KLMoss()")

@@ -90,6 +90,7 @@ class Forgetting(Wrapper):
     policy: Policy
     block: int
     weights: Any
+    shares_segments = False
 
     def check(self) -> None:
         super().check()

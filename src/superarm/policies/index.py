@@ -58,6 +58,7 @@ class IndexPolicy(Policy):
     rounding: str = "exact"
     start: bool = True
     shared: bool = False
+    own_memory = False
 
     def check(self) -> None:
         self.require_family("index", Index, "Bernstein()")

@@ -28,15 +28,16 @@ class Pool:
     """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
 
     ``known`` is what is known of the arms in advance. ``prior`` is None until the first decision was handed out;
-    ``early`` is one that was fitted before, with the sums that it was fitted to. A
-    tally of segments has ``n_segments`` rows for each replication.
+    ``early`` is one that was fitted before, with the sums that it was fitted to. A tally of segments has ``n_segments``
+    rows for each replication; who prepares it says how many.
     """
 
     prior: Prior | None = None
     early: tuple[tuple[Floats, ...], Prior] | None = None
+    n_segments = 1
 
-    def __init__(self, tally: Tally, known: Covariates, n_segments: int = 1) -> None:
-        self.tally, self.known, self.n_segments, self.due = tally, known, n_segments, 0
+    def __init__(self, tally: Tally, known: Covariates) -> None:
+        self.tally, self.known, self.due = tally, known, 0
 
 
 class PooledThompson(Policy):
@@ -85,6 +86,7 @@ class PooledThompson(Policy):
     later_loss: float = 0.05
     cautious: int = 1000
     oracle: Oracle = Default()
+    shares_segments = True
     caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
 
     def check(self) -> None:
@@ -105,7 +107,7 @@ class PooledThompson(Policy):
     def prepare(self, problem: "Problem", tally: Tally) -> Pool:
         context = problem.context
         known = Covariates.of(problem.n_arms, self.baseline, None if context is None else context.arms)
-        return Pool(tally, known, 1 if context is None else context.n_segments)
+        return Pool(tally, known)
 
     def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)

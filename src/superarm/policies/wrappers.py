@@ -47,6 +47,14 @@ class Wrapper(Policy):
     def reads_context(self) -> bool:  # type: ignore[override]
         return self.policy.reads_context
 
+    @property
+    def shares_segments(self) -> bool:  # type: ignore[override]
+        return bool(self.policy.shares_segments)
+
+    @property
+    def own_memory(self) -> bool:
+        return self.policy.own_memory
+
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
 
@@ -183,6 +191,10 @@ class FunctionPolicy(Policy):
     choose_function: Callable[..., Any]
     learn_function: Callable[..., Any] | None = None
 
+    @property
+    def own_memory(self) -> bool:
+        return self.learn_function is not None
+
     def prepare(self, problem: "Problem", tally: Tally) -> dict[str, Any]:
         return {}
 
@@ -191,7 +203,7 @@ class FunctionPolicy(Policy):
 
     def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
         tally.record(feedback, sign)
-        if self.learn_function is not None:
+        if self.learn_function is not None and feedback.in_moments:
             self.learn_function(problem, memory, feedback, sign)
 
 
