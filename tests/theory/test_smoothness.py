@@ -152,6 +152,7 @@ def test_what_a_users_reward_says_of_itself_is_a_claim_unless_it_is_one_of_super
         assert upper
         assert all(bound.assumptions.endswith(f"within a round{claim}") for bound in upper)
         assert claim in repr(table)
+        assert repr(upper[0]).endswith(f"{claim}.")
 
 
 def test_wrong_claims_are_answered_with_the_point():

@@ -96,6 +96,8 @@ class Bound:
     kind
         ``upper``; ``size``, a lower bound for some other instance of this size; or ``rate``: the regret of consistent
         policies divided by log T tends to at least ``rate``. That bounds nothing at a finite T: the value is 0.
+    claimed
+        Whose claim of smoothness it rests on, in words; empty if the smoothness is proven, or does not matter.
     rate
         The limit that a ``rate`` states; NaN otherwise.
     assumptions
@@ -115,6 +117,7 @@ class Bound:
     assumptions: str = ""
     reason: str = ""
     rate: float = math.nan
+    claimed: str = ""
 
     def at(self, horizon: Any) -> "Bound":
         """The same theorem at other horizons."""
@@ -188,7 +191,8 @@ class Bound:
             return f"{self.label}: {self.limit}."
         if self.kind == "size":
             return f"{self.label}: regret{against} on some instance of this size is at least {steps}."
-        return f"{self.label}: regret{against} is at most {steps}; {self.usefulness}."
+        claimed = f"; {self.claimed}" if self.claimed else ""
+        return f"{self.label}: regret{against} is at most {steps}; {self.usefulness}{claimed}."
 
     @property
     def limit(self) -> str:

@@ -103,9 +103,9 @@ class Question:
 
     @property
     def claimed(self) -> str:
-        """That the smoothness is what a reward of the user's own says of itself, as one more assumption."""
+        """That the smoothness is what a reward of the user's own says of itself, in words."""
         reward = self.instance.problem.reward
-        return "" if has_proof(reward) else f"; smoothness as {type(reward).__name__} claims it"
+        return "" if has_proof(reward) else f"smoothness as {type(reward).__name__} claims it"
 
     def violates(self, assumptions: str) -> str:
         """What contradicts the assumptions of a theorem, in words."""
@@ -225,7 +225,8 @@ def evaluate(name: str, case: Question) -> Bound:
             bound = replace(bound, reason=error.wrong)
     alpha, beta = case.guarantee
     claimed = case.claimed if bound.kind == "upper" else ""
-    return replace(bound, alpha=alpha, beta=beta, assumptions=theorem.assumptions + claimed)
+    assumptions = f"{theorem.assumptions}; {claimed}" if claimed else theorem.assumptions
+    return replace(bound, alpha=alpha, beta=beta, assumptions=assumptions, claimed=claimed)
 
 
 def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> "Bounds":
