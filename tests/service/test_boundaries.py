@@ -115,6 +115,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
             reply = await http.request(operation.method, path, json=operation.example)
             creates = operation.method == "PUT" and operation.path.endswith("{name}")
             assert reply.status_code == (422 if creates else 404), (operation.path, reply.text)
+        assert (await http.get("/v1/audit?problem=a%00b")).json() == {"entries": [], "total": 0}
         for page in ("/?problem=p&decision=a%00b", "/?problem=p&find=%00", "/?problem=p&try=%00"):
             assert (await http.get(page)).status_code == 200
         assert (await http.get("/?problem=a%00b")).status_code == 404
@@ -275,6 +276,18 @@ def test_what_is_refused_is_not_repeated_at_length(tmp_path):
     during(Sqlite(tmp_path / "log.db"), trial)
     shown = "Invalid enum value '" + " - at `$." * 30_000 + "' - at `$.settings.late`"
     assert explain(shown).startswith("settings.late: unknown ' - at"), "the place at its end is kept"
+
+
+def test_a_bulk_of_very_many_empty_lines_is_refused_before_it_is_split(tmp_path):
+    """8 MB of them took a second."""
+
+    async def trial(http: httpx.AsyncClient) -> list[int]:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        bulk = "/v1/problems/p/feedback/bulk"
+        bodies = [b"\n" * 20_001, b"\n" * 20_000, b"{}\n" * 10_001, b"\n\n{}\n\n" * 100]
+        return [(await http.post(bulk, content=body, headers=NDJSON)).status_code for body in bodies]
+
+    assert during(Sqlite(tmp_path / "log.db"), trial) == [413, 200, 413, 200]
 
 
 AGE = {"features": {"numeric": {"age": [0, 100]}, "hashed": {"tags": 4}}, "model": {"name": "linear"}}

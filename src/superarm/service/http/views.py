@@ -218,13 +218,14 @@ _UNSAID = (events.Fitted, events.Refitted, events.Framed)
 
 
 def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
-    for read in store.tail({}, problems=True):
-        entry = read.entry
+    whole = (read.entry for read in store.tail({}, problems=True))
+    named = () if problem is None or "\0" in problem else store.stream(tenant, "problem", problem)
+    for entry in whole if problem is None else named:
         if isinstance(entry.event, (events.Fitted, events.Refitted, events.Framed)) or entry.event == Compacted(
             entry.event.at, 0
         ):
             continue  # of an estimate, not a change; or it only ends a log
-        if entry.tenant == tenant and problem in (None, entry.stream):
+        if entry.tenant == tenant:
             what, details = _describe(entry.event)
             yield AuditEntry(entry.event.at, what, entry.stream, getattr(entry.event, "by", ""), details)
 

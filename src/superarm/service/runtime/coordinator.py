@@ -252,10 +252,9 @@ class Coordinator:
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if it has been created meanwhile."""
-        size = len(event.spec.arms) * (1 + len(event.spec.item_names))
         async with self._creating:
             plan: Callable[[Any, Any], Any] = lambda state, _: event if state is None else None  # noqa: E731
-            return (await self.submit((tenant, name), "", plan, size, new=True)).event is not None
+            return (await self.submit((tenant, name), "", plan, THREAD_SIZE, new=True)).event is not None
 
     async def submit(
         self, problem: Key, stream: str, plan: Callable[[Any, Any], Any], size: int = 0, *, new: bool = False
