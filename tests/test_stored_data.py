@@ -35,8 +35,9 @@ OTHER_TIES = {
     ("logistic knapsack", "least_played"),
     ("switching", "oracle exhaustive"),
     ("influence", "bcucb_t"),
+    ("coverage", "escb_delta"),  # it forgot variances then
 }
-"""Simulations in which batches of the same optimistic value are told apart in another way."""
+"""Simulations in which batches of the same optimistic value are told apart in another way, or a fault was repaired."""
 
 
 def stored(name):
@@ -105,7 +106,7 @@ def test_simulations_make_the_same_decisions():
             assert found["pulls"] == played["pulls"], (name, policy)
             assert found["regret"] == [pytest.approx(run, rel=1e-12, abs=1e-12) for run in played["regret"]]
             compared += 1
-    assert compared == 56
+    assert compared == 55
 
 
 @pytest.fixture

@@ -38,7 +38,9 @@ def replay(store: Store, draws: int = 0) -> Iterator[Replayed]:
             following = next(waiting, None)
         on_the_way = [one for one in on_the_way if one.seq > last]
         state = ledger.problems[read.entry.tenant, asked.problem]
-        yield _choose_again(state, (read.entry.tenant, asked.id), [one.entry.event for one in on_the_way], asked, draws)
+        yield _choose_again(
+            state, (read.entry.tenant, read.entry.stream), [one.entry.event for one in on_the_way], asked, draws
+        )
         on_the_way.append(read)
 
 
