@@ -19,6 +19,17 @@ def test_an_agent_starts_from_its_list_by_name():
         sa.Agent(problem, arms=["a", "b", "c", "d", "e"], baseline=["x"])
 
 
+@pytest.mark.parametrize("first", [3, 5], ids=["the page", "the ranking"])
+def test_a_list_whose_first_products_are_all_sold_out_is_followed_without_a_warning(first):
+    problem = sa.Problem(12, 1, sa.Linear(), sa.Subsets(3))
+    agent = sa.Agent(problem, seed=0, baseline=range(5), silence=0.0)
+    for _ in range(20):
+        decision = agent.ask(eligible=range(first, 12))
+        assert decision.action.min() >= first
+        agent.tell(decision, clicks=[])
+        agent.tell(agent.ask(), clicks=[])
+
+
 def test_the_list_is_kept_on_action_sets_in_which_arms_cannot_be_exchanged():
     actions = sa.actions.PartitionMatroid("aabbcc", {"a": 1, "b": 1, "c": 1})
     problem = sa.Problem(6, 1, sa.Linear(), actions)

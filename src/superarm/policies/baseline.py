@@ -104,9 +104,9 @@ class Account:
         there, instead = first[arms] & (self.listed >= 0), ~first[arms] & (self.listed >= 0)
         for part in (*worth.swapaxes(0, 1), self.worth):
             of_list = part[rows, arms]
-            low = np.where(there, of_list, np.inf).min(1, keepdims=True)
+            low = np.where(there.any(1), np.where(there, of_list, np.inf).min(1), 0.0)[:, None]
             raised = np.where(self.counts[rows, arms] * low < KNOWN, np.maximum(of_list, low), of_list)
-            part[rows, arms] = np.where(instead & np.isfinite(low), raised, of_list)
+            part[rows, arms] = np.where(instead, raised, of_list)
 
     def _missed(self, worth: Floats, pulls: Floats, of_list: Floats, top: list[int]) -> Floats:
         """What the first arms of the ranking that are not there now were worth beyond those in their places, (R,).
