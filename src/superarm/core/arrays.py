@@ -12,6 +12,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+HUGE = 1e300
+"""A limit from here on means that numbers must be finite."""
+
 FEW_NUMBERS = 32
 """With so many numbers, Python's own arithmetic is quicker than that of arrays; with more it is slower."""
 
@@ -27,7 +30,8 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
         if math.isnan(least):  # that of an array that contains NaN is NaN
             unseen = "; an outcome not observed is marked by seen=False" if name.startswith("outcome") else ""
             raise InvalidArgument(name, "contains NaN", f"give numbers{unseen}")
-        raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", f"give values in [{low:g}, {high:g}]")
+        remedy = f"give values in [{low:g}, {high:g}]" if high < HUGE else f"give finite numbers >= {low:g}"
+        raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", remedy)
     return array
 
 
