@@ -90,7 +90,7 @@ def run(
     models = np.flatnonzero(price <= budget)
     actions = sa.Subsets(1) if policy == "one" else sa.Knapsack(price[models], budget)
     problem = sa.Problem(n_arms=len(models), n_items=1, reward=reward, actions=actions)
-    agent = sa.Agent(problem, sa.uniform() if policy == "uniform" else None, seed=seed)
+    agent = sa.Agent(problem, sa.uniform() if policy == "uniform" else sa.pooled_thompson(), seed=seed)
     wins = dollars = 0.0
     for issue in np.random.default_rng(seed).permutation(len(solved)):
         decision = agent.ask()

@@ -121,7 +121,7 @@ class TopSellers(Tastes):
     """Looks for the films that are liked most."""
 
     def __init__(self, films: int, seed: int) -> None:
-        self.agent = sa.Agent(sa.Problem(films, 1, sa.Linear(), sa.Subsets(K)), seed=seed)
+        self.agent = sa.Agent(sa.Problem(films, 1, sa.Linear(), sa.Subsets(K)), sa.pooled_thompson(), seed=seed)
 
     def tell(self, liked: np.ndarray) -> None:
         self.agent.tell(self.decision, liked[:, None])

@@ -236,6 +236,7 @@ PROBLEMS = {
         9, 2, sa.Coverage(), sa.Subsets(3), context=sa.Context(sa.Features(categorical={"s": ["a", "b", "c"]}))
     ),
 }
+DEAR = sa.Problem(3, 1, sa.Coverage(), sa.Knapsack([0.1, 0.2, 0.4], 0.5))
 POLICIES = {
     "plain": pooled_thompson(),
     "list": pooled_thompson(baseline=[4, 8, 2, 0], cautious=30),
@@ -472,7 +473,11 @@ def test_a_prior_that_does_not_fit_is_fitted_anew(prior):
 def test_a_recommendation_suits_the_problem_and_says_why():
     features = sa.Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE"]})
     cases = {
-        "pooled_thompson": PROBLEMS.values(),
+        "pooled_thompson": [PROBLEMS["items"], PROBLEMS["segments"], DEAR],
+        "kl_moss": [
+            PROBLEMS["one item"],
+            sa.Problem(9, 1, sa.Coverage(), sa.actions.PartitionMatroid("aaabbbccc", {"a": 2}, k=3)),
+        ],
         "vac2_ucb": [
             sa.Problem(4, 1, sa.Linear(), sa.Subsets(2), context=sa.Context(features, model=sa.models.Linear()))
         ],
@@ -488,9 +493,16 @@ def test_a_recommendation_suits_the_problem_and_says_why():
             assert reason.endswith(".")
             assert repr(sa.Agent(problem).learner.declared) == repr(policy)
     assert repr(sa.recommend(PROBLEMS["items"], whole=True).policy).startswith("directional_kl_moss")
-    assert repr(sa.recommend(PROBLEMS["one item"], whole=True).policy).startswith("pooled_thompson")
+    assert repr(sa.recommend(PROBLEMS["one item"], whole=True).policy).startswith("kl_moss")
     assert "take directional_kl_moss" not in sa.recommend(PROBLEMS["one item"], whole=True).reason
     assert "cts" in sa.recommend(PROBLEMS["items"], whole=True).reason
+
+
+def test_with_a_list_the_recommendation_is_the_policy_that_can_start_from_it():
+    problem = PROBLEMS["one item"]
+    assert sa.recommend(problem, listed=True).name == "pooled_thompson"
+    assert sa.Agent(problem, baseline=[3, 1, 2, 5]).policy == pooled_thompson(baseline=[3, 1, 2, 5])
+    assert sa.Agent(problem).policy == sa.kl_moss()
 
 
 # --- known instances ---

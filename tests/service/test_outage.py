@@ -369,7 +369,7 @@ def test_a_decision_is_answered_before_the_fit_that_it_makes_due(monkeypatch, fa
 
     before = PooledThompson.refit
     monkeypatch.setattr(PooledThompson, "refit", refit)
-    store, spec = MemoryStore(), {"arms": ["a", "b", "c"], "k": 1}
+    store, spec = MemoryStore(), {"arms": ["a", "b", "c"], "k": 1, "settings": {"policy": {"name": "pooled_thompson"}}}
 
     async def live() -> None:
         async with serving(application(store)) as http:

@@ -102,10 +102,13 @@ LINEAR = {"features": {"numeric": {"age": [0, 100]}}, "model": {"name": "linear"
 @pytest.mark.parametrize(
     ("more", "policy"),
     [
-        ({}, "pooled_thompson"),
+        ({}, "kl_moss"),
+        ({"items": ["x", "y"]}, "pooled_thompson"),
+        ({"settings": {"policy": {"baseline": ["b", "c"]}}}, "pooled_thompson"),
         ({"context": LINEAR}, "vac2_ucb"),
-        ({"settings": {"policy": {"half_life": 50}}}, "pooled_thompson"),
-        ({"settings": {"policy": {"name": "kl_moss"}}}, "kl_moss"),
+        ({"items": "learn"}, "pooled_thompson"),
+        ({"settings": {"policy": {"half_life": 50}}}, "kl_moss"),
+        ({"settings": {"policy": {"name": "kl_ucb"}}}, "kl_ucb"),
     ],
 )
 def test_a_problem_without_a_policy_takes_the_recommended_one_and_says_why(more, policy):
@@ -117,7 +120,7 @@ def test_a_problem_without_a_policy_takes_the_recommended_one_and_says_why(more,
             assert (made.status_code, again.status_code) == (201, 200), made.text
             assert made.json() == again.json()
             assert made.json()["settings"]["policy"]["name"] == policy
-            assert ("reason" in made.json()) == (policy in ("pooled_thompson", "vac2_ucb"))
+            assert ("reason" in made.json()) == (policy != "kl_ucb")
 
     asyncio.run(run())
 
@@ -160,5 +163,10 @@ def test_a_policy_starts_from_a_list_of_arms_by_name():
             assert all(len({*slate} & {"p9", "p1", "p4"}) >= 2 for slate in shown)
             changed = await http.patch("/v1/problems/p/settings", json={"policy": {"baseline": None}})
             assert "baseline" not in changed.json()["settings"]["policy"]
+            assert (await http.put("/v1/problems/q", json=body)).json()["settings"]["policy"]["name"] == "kl_moss"
+            refused = await http.patch("/v1/problems/q/settings", json=renewed)  # the list comes when it has begun
+            assert 'give "name": "pooled_thompson" beside the list' in refused.json()["error"]["message"]
+            renewed["policy"]["name"] = "pooled_thompson"
+            assert (await http.patch("/v1/problems/q/settings", json=renewed)).status_code == 200
 
     asyncio.run(run())

@@ -105,7 +105,7 @@ class Agent:
         self._lock = threading.RLock()
         self.silence = None if silence is None else float(floats(silence, "silence", low=0.0, high=1.0))
         if policy is None and isinstance(problem, Problem):
-            policy = recommend(problem).policy
+            policy = recommend(problem, listed=baseline is not None).policy
         if baseline is not None:
             policy = start_from(policy, names_for(arms, problem.n_arms, "arms").numbers(baseline))
         self.learner = Learner(problem, policy, arms, items)  # type: ignore[arg-type]  # which it checks

@@ -13,7 +13,7 @@ from superarm.actions import Actions, Explicit, Subsets
 from superarm.agent.agent import start_from
 from superarm.agent.learner import fit_policy
 from superarm.agent.names import Names
-from superarm.agent.recommendation import recommend
+from superarm.agent.recommendation import Advice, recommend
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.support import Sparse
@@ -334,11 +334,16 @@ def to_reward(spec: RewardSpec) -> Reward:
     return components.build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
 
 
+def advise(problem: Problem, policy: PolicySpec, learnt: bool) -> Advice:
+    """The policy that is recommended; items that are ``learnt`` count as several, although there is one at first."""
+    return recommend(problem, listed=learnt or policy.baseline is not UNSET)
+
+
 def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
     """The description of a new problem with what its owner left out."""
     policy, provisional = spec.settings.policy, spec.settings.provisional
     if not policy.name:
-        policy = replace(policy, name=recommend(problem).name)
+        policy = replace(policy, name=advise(problem, policy, spec.items == "learn").name)
     settings = replace(spec.settings, policy=policy, provisional=provisional is UNSET or provisional)
     saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
@@ -356,9 +361,10 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))
         except InvalidArgument as error:
-            wrong = error.wrong if make is policies.pooled_thompson else f"{spec.name} cannot start from a list"
-            remedy = "name arms of the problem, and pooled_thompson or no policy"
-            raise InvalidArgument("policy.baseline", wrong, remedy) from None
+            if make is policies.pooled_thompson:
+                raise InvalidArgument("policy.baseline", error.wrong, "name arms of the problem") from None
+            remedy = 'give "name": "pooled_thompson" beside the list'
+            raise InvalidArgument("policy.baseline", f"{spec.name} cannot start from a list", remedy) from None
     if spec.window is not UNSET and spec.half_life is not UNSET:
         raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
     if spec.window is not UNSET:

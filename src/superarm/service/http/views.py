@@ -11,7 +11,6 @@ from msgspec import UNSET, Struct
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
 from superarm.agent.outcomes import to_flat
-from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service import replies
@@ -20,6 +19,7 @@ from superarm.service.domain.decision import DecisionRecord, counted_rows, pendi
 from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.spec import advise
 from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
 from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
@@ -48,7 +48,8 @@ _SAME = ("id", "problem", "t", "version", "propensities", "inclusion", "group", 
 
 def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemReply:
     """The reply that shows the current state of a problem."""
-    advice, settings, own = recommend(learner.problem), learner.settings, learner.problem
+    settings, own = learner.settings, learner.problem
+    advice = advise(own, settings.policy, learner.learnt is not None)
     sizes: Any = {"n_arms": own.n_arms, "n_items": own.n_items, "k": own.k, "decisions": learner.decisions}
     parts: Any = {"items": list(learner.items.all), "weights": own.weights.tolist(), "settings": settings}
     parts |= {"warnings": list_warnings(learner), "t": learner.learner.asked, "pending": pending}
