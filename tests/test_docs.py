@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,18 @@ def test_the_examples_of_a_page_run_one_after_the_other(page, pages, tmp_path):
     status, output = pages.run(_write_examples(page, tmp_path))
     assert status == 0, output
     _compare_output(page, output)
+
+
+def test_a_program_that_begins_with_imports_needs_no_other_block(tmp_path):
+    """Readers copy it alone."""
+    for page in PAGES:
+        for n, block in enumerate(_blocks(page)):
+            if "import superarm as sa\n" in block:
+                (tmp_path / f"{page.stem}-{n}.py").write_text(block)
+    assert any(tmp_path.iterdir())
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", str(tmp_path)]
+    found = subprocess.run(ruff, check=False, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
 
 
 def test_an_example_that_fails_is_noticed_and_leaves_nothing_to_the_next(pages, tmp_path):

@@ -409,6 +409,16 @@ def test_amounts_are_outcomes_on_a_declared_or_learnt_scale():
         sa.agent.Scale.learn([0.0])
 
 
+def test_a_limit_that_no_purchase_reaches_tells_a_loss_that_a_low_one_calls_a_gain():
+    """A page sells twice as often as the list, which sells a dear product to one customer in 20."""
+    of_list, of_page = np.repeat([30.0, 2000.0], [950, 50]), np.repeat(35.0, 2000)
+    told = {share: sa.agent.Scale.learn(of_list, share) for share in (0.05, 0.0)}
+    lift = {share: one.outcome(of_page).sum() / one.outcome(of_list).sum() for share, one in told.items()}
+    assert lift[0.0] == pytest.approx(of_page.sum() / of_list.sum())
+    assert lift[0.0] < 0.6
+    assert lift[0.05] > 1.5
+
+
 def test_new_arms_and_items_keep_the_prior():
     agent = sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1)
     agent, _, waiting = live(agent, 60, np.random.default_rng(1))
