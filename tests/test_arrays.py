@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from superarm.actions import Subsets
 from superarm.core.arrays import arms, floats, probabilities
 from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.rewards import Linear
 
 
 def refusal(call, *args, **kwargs):
@@ -38,6 +41,12 @@ def test_floats_is_a_float64_copy():
 )
 def test_floats_refuses(value, wrong):
     assert refusal(floats, value, "p", low=0.0, high=1.0).startswith(f"p: {wrong}")
+
+
+def test_an_amount_that_is_told_as_an_outcome_is_refused_with_its_remedy():
+    problem = Problem(3, 1, Linear(), Subsets(2))
+    said = "outcomes: values range over [49.9, 49.9]; give values in [0, 1]; sa.agent.Scale turns amounts into outcomes"
+    assert refusal(problem.past, [0, 1], [[49.9], [0.5]]) == said
 
 
 def test_probabilities_of_a_sparse_matrix_are_its_entries_row_after_row():

@@ -31,6 +31,8 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
             unseen = "; an outcome not observed is marked by seen=False" if name.startswith("outcome") else ""
             raise InvalidArgument(name, "contains NaN", f"give numbers{unseen}")
         remedy = f"give values in [{low:g}, {high:g}]" if high < HUGE else f"give finite numbers >= {low:g}"
+        if name.startswith("outcome") and most > high:
+            remedy += "; sa.agent.Scale turns amounts into outcomes"
         raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", remedy)
     return array
 
