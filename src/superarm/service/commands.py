@@ -1,6 +1,7 @@
 """The commands of the service. Heavy imports are inside of the functions, so that ``--help`` answers at once."""
 
 import contextlib
+import logging
 import signal
 import sys
 import tempfile
@@ -33,8 +34,10 @@ IMPORT = click.option("--import", help=MODULES, callback=_import, expose_value=F
 
 @contextlib.contextmanager
 def open_for_reading(db: str) -> Iterator[Any]:
-    """The store of a command that may run beside a service."""
+    """The store of a command that may run beside a service, which says on stderr how far it has come."""
     from superarm.service.server import open_store
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
 
     if "://" not in db and not Path(db).exists():
         raise SuperarmError(f"--db {db}: there is no such file")
