@@ -39,32 +39,45 @@ class Model:
         self.entries = {(arm, item): None for arm in action for item in range(N_ITEMS)}
         self.filled: set[tuple[int, int]] = set()
         self.late: dict[tuple[int, int], float] = {}
+        self.smaller: dict[tuple[int, int], set[float]] = {entry: set() for entry in self.entries}
         self.active, self.expired = not deferred, False
 
     def spread(self, units):
         return {(arm, i): value for arm, item, value in units for i in (range(N_ITEMS) if item == ALL else [item])}
 
     def tell(self, units, amend: bool, learn_late: bool) -> bool | None:
-        """True if something is new, False if all was known, None for a conflict."""
-        new = {}
+        """True if something is new, False if all was known, None for a conflict.
+
+        A larger value is new, and one that was told before a larger one is known.
+        """
+        new, known = {}, set()
         for entry, value in self.spread(units).items():
             is_open = self.entries[entry] is None or entry in self.filled
             late = self.expired and is_open
             stands = (None if learn_late and self.late.get(entry) == value else self.late.get(entry)) if late else None
             stands = stands if late else self.entries[entry]
             if stands is not None and stands != value and not amend:
-                return None
+                if value in self.smaller[entry]:
+                    known.add(entry)
+                    continue
+                if not 0.0 <= stands < value:
+                    return None
             if stands is None or stands != value:
                 new[entry] = late
         if not new:
             return False
         for entry, value in self.spread(units).items():
             is_open = self.entries[entry] is None or entry in self.filled
+            before = None if is_open else self.entries[entry]
+            if entry in known:
+                continue
             if self.expired and is_open and not learn_late:
-                self.late[entry] = value
+                before, self.late[entry] = self.late.get(entry), value
             else:
                 self.entries[entry] = value
                 self.filled.discard(entry)
+            if before is not None and 0.0 <= before < value:
+                self.smaller[entry].add(before)
         return True
 
     def expire(self, fill: float | None) -> None:

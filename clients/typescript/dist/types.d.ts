@@ -724,7 +724,7 @@ export interface TellBody {
     outcome?: ((number | null)[])[] | null;
     /** In the shape of `outcome`: false for what was not observed and will not be. */
     seen?: boolean[][] | null;
-    /** Whether values replace earlier ones; otherwise a contradiction is refused with 409. */
+    /** Whether values replace earlier ones. Otherwise a larger value does, and any other one is refused with 409. */
     amend?: boolean;
     /** The arms of the rows of `outcome`, where they are others than the slate's. */
     arms?: string[] | null;
