@@ -1,5 +1,6 @@
 """Any order, any repetition, any partition: the same state, by a small reference model."""
 
+import gc
 from fractions import Fraction
 
 import hypothesis.strategies as st
@@ -13,6 +14,7 @@ from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired,
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError
+from superarm.service.runtime.condition import Deadlines
 from superarm.service.storage.snapshot import encode_counters
 
 from .replaying import fold
@@ -30,6 +32,28 @@ def created(policy: str = "bc_ucb", **settings_) -> Created:
         settings=Settings(policy=PolicySpec(policy), **settings_),
     )
     return Created(0, spec, "key")
+
+
+def test_a_collection_does_not_walk_through_pending_decisions():
+    """With a million of them, requests waited for a second, it was thought for the garbage collector."""
+    ledger, deadlines = Ledger(), Deadlines()
+    ledger.apply(LogEntry("t", "problem", "p", 0, created()))
+
+    def n_tracked() -> int:
+        gc.collect()
+        return len(gc.get_objects())
+
+    def decide(first: int, last: int) -> None:
+        for n in range(first, last):
+            asked = Asked(n, "p", f"d{n}", "", n, (0, 1), 2, 1, 60_000, propensities=(1.0, 0.5), seen={"": n})
+            ledger.apply(LogEntry("t", "decision", f"p/d{n}", 0, decode(encode(asked))))
+            deadlines.watch(("t", f"p/d{n}"), ledger.pending["t", f"p/d{n}"])
+
+    decide(0, 10)
+    before = n_tracked()
+    decide(10, 3_000)
+    assert len(ledger.pending) == 3_000
+    assert n_tracked() < before + 300
 
 
 class Model:
