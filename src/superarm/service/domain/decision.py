@@ -256,11 +256,9 @@ def feedback(
     widths = widths_of(record, others)
     # Of an arm without items, that it was played is all there is to tell.
     empty = any(widths[arm] == 0 and known_rows.get(arm) is None for arm, _, _ in units)
-    fresh, given, is_late = empty or bool(rows), dict[tuple[int, int], float](), False
-    stale, raises = set[Unit](), False
+    units = _check_units(record, widths, units, amend)
+    fresh, raises, is_late = empty or bool(rows), False, False
     for arm, item, value in expand_units(record, widths, units):
-        if given.setdefault((arm, item), value) != value:
-            raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
         row = known_rows.get(arm)
         known = PENDING if row is None else row[item]
         if record.closed and known in (PENDING, DEFAULTED):
@@ -271,16 +269,23 @@ def feedback(
         if known == value:
             continue
         if known != PENDING and not amend:
-            if (arm, item, value) in record.raised:
-                stale.add((arm, item, value))
-                continue
             if not 0.0 <= known < value:
                 raise contradiction(record, arm, item)
             raises = True
         fresh = True
-    if stale:
-        units = [unit for unit in expand_units(record, widths, units) if unit not in stale]
     return Told(now, units, amend or raises, is_late, learn or not is_late, others, rows) if fresh else None
+
+
+def _check_units(record: DecisionRecord, widths: dict[int, int], units: list[Unit], amend: bool) -> list[Unit]:
+    """The units, each entry with one value; unless they amend, without those that were told before a larger one."""
+    given = dict[tuple[int, int], float]()
+    for arm, item, value in expand_units(record, widths, units):
+        if given.setdefault((arm, item), value) != value:
+            raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
+    if amend or not record.raised:
+        return units
+    parts = [list(expand_units(record, widths, [unit])) if widths[unit[0]] else [unit] for unit in units]
+    return [unit for part in parts for unit in part if unit not in record.raised]
 
 
 def contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
