@@ -245,11 +245,14 @@ def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
         (f"arm,click\n{'a' * 140_000},1\n", "log.csv cannot be read after line 1: field larger than field limit"),
         ("arm,click\na,1\nb\n", "log.csv: row 2 has another length; give a cell for each column"),
         ("arm,click\na,1,2\n", "log.csv: row 1 has another length; give a cell for each column"),
+        ("arm,click\n\xe4,1\n", "log.csv cannot be read after line 0: 'utf-8' codec can't decode"),
+        ('{"arm": "a"\n', "log.jsonl cannot be read: Input data was truncated; give a JSON object per line"),
+        ("[1]\n", "log.jsonl cannot be read: Expected `object`, got `array`"),
     ],
 )
 def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
-    file = tmp_path / "log.csv"
-    file.write_text(text)
+    file = tmp_path / ("log.jsonl" if text[0] in "[{" else "log.csv")
+    file.write_text(text, encoding="latin-1")
     with pytest.raises(InvalidArgument, match=wrong):
         list(read_pulls(file))
 

@@ -29,7 +29,7 @@ def read_columns(path: Path) -> tuple[Columns, Any]:
     if path.suffix == ".csv":
         return _transpose(_read_csv(path)), None
     if path.suffix == ".jsonl":
-        return _transpose([msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]), None
+        return _transpose(_read_jsonl(path)), None
     raise InvalidArgument("path", f"{path.name!r}", "give a name that ends in .parquet, .csv or .jsonl")
 
 
@@ -38,13 +38,21 @@ def _read_csv(path: Path) -> list[dict[str, Any]]:
         reader = csv.DictReader(file)
         try:
             rows = list(reader)
-        except csv.Error as error:
+        except (csv.Error, UnicodeDecodeError) as error:
             wrong = f"{path.name} cannot be read after line {reader.line_num}: {error}"
             raise InvalidArgument("path", wrong, "give a table in CSV") from None
     for n, row in enumerate(rows, 1):
         if None in row or None in row.values():
             raise InvalidArgument("path", f"{path.name}: row {n} has another length", "give a cell for each column")
     return [{name: value.removeprefix("'") for name, value in row.items()} for row in rows]
+
+
+def _read_jsonl(path: Path) -> list[dict[str, Any]]:
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    try:
+        return [decode(line) for line in path.read_bytes().splitlines() if line.strip()]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidArgument("path", f"{path.name} cannot be read: {error}", "give a JSON object per line") from None
 
 
 def open_parquet(path: Path) -> Any:
