@@ -11,6 +11,7 @@ from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
+from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked, Told, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
@@ -164,6 +165,27 @@ def test_a_snapshot_in_parts_is_the_whole(monkeypatch):
         assert decode_snapshot(pack_snapshot(state)) == msgpack.decode(msgpack.encode(state), type=Snapshot)
         assert len(state.open) == n
         ledger.apply(LogEntry("t", "decision", f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)))
+
+
+def test_decisions_of_other_problems_come_while_one_is_copied_or_released():
+    """Where workers own single problems, a decision of another one, at that moment, ended the whole worker."""
+    ledger = Ledger()
+
+    class Busy(tuple):
+        """A key; whenever it is looked at, another decision comes."""
+
+        def __getitem__(self, n: int) -> object:
+            ledger.pending["t", f"q/{len(ledger.pending)}"] = record
+            return super().__getitem__(n)
+
+    ledger.apply(LogEntry("t", "problem", "p", 0, created()))
+    for n in range(3):
+        ledger.apply(LogEntry("t", "decision", f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)))
+    record = open_record(Asked(0, "q", "d", "", 1, (0, 1), 2, 1))
+    ledger.pending = {Busy(key): one for key, one in ledger.pending.items()}
+    assert [one.asked.id for _, one in copy_state(ledger, {}, ("t", "p")).open] == ["d0", "d1", "d2"]
+    ledger.remove(("t", "p"))
+    assert {one.asked.problem for one in ledger.pending.values()} == {"q"}
 
 
 def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):

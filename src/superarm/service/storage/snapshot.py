@@ -87,13 +87,16 @@ def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None
 
 
 def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -> Snapshot:
-    """What a snapshot holds; nobody may change the state meanwhile. Decisions are shared with it: they never change."""
-    chosen = sorted(key for key in ledger.problems if problem in (None, key))
+    """What a snapshot holds, of all problems or of one, which nobody may change meanwhile.
+
+    Decisions are shared with it: they never change. Those of other problems may come and go while a thread runs this,
+    so both dicts are copied in one step each.
+    """
+    chosen = [key for key in sorted(ledger.problems) if problem in (None, key)]
     for key in chosen:
         ledger.problems[key].flush()
-    pending = [(key[0], one) for key, one in ledger.pending.items()]
-    if problem is not None:
-        pending = [(tenant, one) for tenant, one in pending if (tenant, one.asked.problem) == problem]
+    every = list(ledger.pending.items())
+    pending = [(key[0], one) for key, one in every if problem in (None, (key[0], one.asked.problem))]
     histories: Any = [Raw(msgpack.encode(ledger.problems[key].history)) for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
     return Snapshot(dict(position), counters, histories, FORMAT, pending)
