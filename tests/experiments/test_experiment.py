@@ -68,6 +68,8 @@ def test_a_required_parameter_is_asked_for():
 def test_toml_that_is_none_names_the_line():
     with pytest.raises(InvalidSpec, match="line 3"):
         from_toml("name = 'x'\n\nhorizon = = 3")
+    with pytest.raises(InvalidSpec, match="recursion depth exceeded; correct the TOML there"):
+        from_toml("name = " + "[" * 5_000)
 
 
 def test_what_a_generator_refuses_is_told_with_its_key():

@@ -257,6 +257,23 @@ def test_queries_are_as_strict_as_bodies(tmp_path):
     during(Sqlite(tmp_path / "log.db"), trial)
 
 
+def test_a_parameter_with_two_values_and_half_a_character_are_refused(tmp_path):
+    """The last of two values counted. (In JSON the last of two equal keys does, as nearly everywhere.)"""
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        reply = await http.get("/v1/problems/p/arms?limit=1&limit=5")
+        assert (reply.status_code, "'limit': several values; give one" in reply.text) == (422, True)
+        assert (await http.get("/v1/problems/p/arms?limit=1&limit=1")).status_code == 200
+        headers = {"content-type": "application/json"}
+        for half in ('{"id": "\\ud800"}', '{"id": "a\\udc00b"}'):
+            reply = await http.post("/v1/problems/p/decisions", content=half, headers=headers)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (400, "malformed")
+        assert (await http.get("/v1/problems/%ED%A0%80")).status_code == 404
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
 def test_what_is_refused_is_not_repeated_at_length(tmp_path):
     """The decoder's message holds the value of the request; patterns that were tried on it took the square of it."""
     long = {

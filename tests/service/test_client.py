@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.core.errors import InvalidArgument
 from superarm.service import client
 from superarm.service.client import ServiceError
 
@@ -231,6 +232,18 @@ def test_a_restart_of_a_minute_is_waited_for(monkeypatch):
     with pytest.raises(ServiceError, match="503"):
         transport.call("GET", "/")
     assert 115.0 < clock[0] < 125.0
+
+
+def test_half_a_character_in_a_name_is_refused_in_a_sentence(agent):
+    """It was an error of the encoder, and over MCP an unexpected one."""
+    for call in (
+        lambda: agent._service.problem("\ud800"),
+        lambda: agent.ask(id="visit \ud800"),
+        lambda: agent.decision("\ud800"),
+        lambda: agent.lift(item="\ud800"),
+    ):
+        with pytest.raises(InvalidArgument, match=r"'.*\\ud800' is not valid text; leave out surrogates"):
+            call()
 
 
 def test_an_unreachable_service_is_named():

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pyarrow
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 import superarm as sa
 from superarm.cli import main
@@ -141,6 +143,7 @@ def test_the_file_may_be_named_by_the_environment(started, tmp_path):
         ("port = 'many'", "'many' is not a valid integer"),
         ("port = [1]", "port is a table or a list"),
         ("port = ", "is not TOML"),
+        ("port = " + "[" * 5_000, "is not TOML"),
         ("config = 'other.toml'", "there is no setting 'config'"),
         ("root-path = 'bandits'", "give a path such as /bandits"),
     ],
@@ -235,13 +238,39 @@ def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"), [("arm\na\n", "no column click or reward or outcome"), ("arm,click\na,2\n", "outcomes up to 2")]
+    ("text", "wrong"),
+    [
+        ("arm\na\n", "no column click or reward or outcome"),
+        ("arm,click\na,2\n", "outcomes up to 2"),
+        (f"arm,click\n{'a' * 140_000},1\n", "log.csv cannot be read after line 1: field larger than field limit"),
+        ("arm,click\na,1\nb\n", "log.csv: row 2 has another length; give a cell for each column"),
+        ("arm,click\na,1,2\n", "log.csv: row 1 has another length; give a cell for each column"),
+        ("arm,click\n\xe4,1\n", "log.csv cannot be read after line 0: 'utf-8' codec can't decode"),
+        ('{"arm": "a"\n', "log.jsonl cannot be read: Input data was truncated; give a JSON object per line"),
+        ("[1]\n", "log.jsonl cannot be read: Expected `object`, got `array`"),
+    ],
 )
 def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
-    file = tmp_path / "log.csv"
-    file.write_text(text)
+    file = tmp_path / ("log.jsonl" if text[0] in "[{" else "log.csv")
+    file.write_text(text, encoding="latin-1")
     with pytest.raises(InvalidArgument, match=wrong):
         list(read_pulls(file))
+
+
+def test_a_file_with_very_many_rows_is_refused_at_once_and_a_long_import_tells_how_far_it_is(tmp_path, monkeypatch):
+    """300 kB with 30 million rows did not end within a minute, and said nothing."""
+    file = tmp_path / "log.parquet"
+    parquet.write_table(pyarrow.table({"arm": ["a"] * 6, "click": [1.0] * 6}), file)
+    monkeypatch.setattr("superarm.service.commands.PULLS_AT_ONCE", 3)
+    with Server(str(tmp_path / "log.db")) as server:
+        httpx.put(f"{server.url}/v1/problems/p", json={"arms": ["a", "b"], "k": 1}).raise_for_status()
+        done = invoke("import", str(file), "--problem", "p", "--url", server.url)
+    assert (done.stdout, done.stderr) == ("6 pulls given to p\n", "3 pulls were given\n6 pulls were given\n")
+    monkeypatch.setattr("superarm.service.storage.tables.MAX_ROWS", 5)
+    refused = invoke("import", str(file), "--problem", "p")
+    assert (refused.exit_code, "log.parquet has 6 rows; import parts of at most 5" in refused.stderr) == (2, True)
+    file.write_text("text")
+    assert "log.parquet cannot be read" in invoke("import", str(file), "--problem", "p").stderr
 
 
 def test_past_outcomes_of_segments_are_imported_as_an_agent_takes_them(tmp_path, sqlite_file):

@@ -79,6 +79,36 @@ def test_feedback_changes_the_statistics_once(http, problem):
     assert arm(http, problem, "a") == before
 
 
+def test_a_purchase_after_a_click_is_more_and_no_conflict(http, problem):
+    """The second was refused with 409, in every shop that reports both."""
+    made = ask(http, problem)
+    click, purchase = ({"feedback": [{"arm": "a", "item": "x", "value": value}]} for value in (0.25, 1.0))
+    for body, applied in ((click, True), (purchase, True), (click, False), (purchase, False)):
+        assert tell(http, made["id"], **body)["applied"] is applied
+        assert arm(http, problem, "a")["mean"] == [1.0 if body is purchase or not applied else 0.25, None]
+    both = {"outcome": [[0.25, 0.0], [0.0, 0.0]]}  # the rest of it is new
+    assert tell(http, made["id"], **both) == {"applied": True, "late": False, "state": "complete"}
+    assert arm(http, problem, "a")["mean"] == [1.0, 0.0]
+    for value in (0.5, 0.0):  # which were not told before
+        smaller = {"feedback": [{"arm": "a", "item": "x", "value": value}]}
+        assert "unless the new one is larger" in tell(http, made["id"], 409, **smaller)["error"]["message"]
+    assert tell(http, made["id"], **click, amend=True)["applied"] is True  # it was returned
+    assert arm(http, problem, "a")["mean"] == [0.25, 0.0]
+
+
+def test_a_larger_value_counts_in_long_rows_too(http):
+    """Rows of very many values are stored as they are."""
+    name = create(http, items=[f"i{n}" for n in range(600)])
+    made = ask(http, name)
+    rows = [[0.5] * 600, [0.0] * 600]
+    assert tell(http, made["id"], outcome=rows)["applied"] is True
+    rows[0][7] = 1.0
+    assert tell(http, made["id"], outcome=rows)["applied"] is True
+    assert arm(http, name, "a")["mean"] == rows[0]
+    rows[0][8] = 0.0
+    tell(http, made["id"], 409, outcome=rows)
+
+
 def test_an_amendment_replaces_exactly(http, problem):
     made = ask(http, problem)
     tell(http, made["id"], **everything(0.3, "a", "b"))

@@ -195,6 +195,50 @@ def test_a_fixed_slate_and_a_uniform_one_as_control():
     assert bad == [422, 422, 422]
 
 
+def test_a_comparison_is_kept_when_another_one_begins():
+    """A change of the control slate deleted it."""
+
+    async def get(http):
+        return (await http.get("/v1/problems/p/lift")).json()
+
+    async def scenario(http):
+        await create(http, control=0.5, control_slate=["d", "e"], window_s=3600)
+        empty = await get(http)
+        await play(http, 300, np.random.default_rng(4))
+        open_ids = [(await http.post("/v1/problems/p/decisions", json={})).json() for _ in range(10)]
+        before = await get(http)
+        (await http.patch("/v1/problems/p/settings", json={"control_slate": ["c", "e"]})).raise_for_status()
+        (await http.patch("/v1/problems/p/settings", json={"control_slate": "uniform"})).raise_for_status()
+        after = await get(http)
+        for made in open_ids:  # of the comparison that has ended
+            outcome = {"outcome": [[1.0], [0.0]]}
+            (await http.post(f"{DECISIONS}/{made['id']}/feedback", json=outcome)).raise_for_status()
+        late, page = await get(http), (await http.get("/")).text
+        (await http.post("/v1/problems/p/items", json={"add": ["more"]})).raise_for_status()
+        (await http.post("/v1/problems/p/decisions", json={})).raise_for_status()
+        return empty, before, after, late, page, await get(http)
+
+    (empty, before, after, late, page, last), store = run(scenario)
+    assert (empty["earlier"], empty["difference"]) == ([], None)
+    assert empty["missing"] == "0 decisions of superarm and 0 of the control share have finished"
+    assert (before["missing"], before["verdict"], before["earlier"]) == ("", "better", [])
+    (kept,) = after["earlier"]  # one with no decision at all is not
+    assert (kept["since"], kept["until"], kept["control_slate"]) == (0, 310, ["d", "e"])
+    assert {name: kept[name] for name in ("policy", "control", "difference", "relative", "verdict")} == {
+        name: before[name] for name in ("policy", "control", "difference", "relative", "verdict")
+    }
+    assert (after["since"], after["difference"]) == (310, None)
+    (kept,) = late["earlier"]
+    assert kept["policy"]["decisions"] + kept["control"]["decisions"] == 310
+    assert "Decisions 1 to 310, beside d, e: +" in page
+    assert re.search(r"0 of the control share have finished", late["missing"])
+    assert last["earlier"] == late["earlier"]
+    assert re.search(r"the first window ends at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", last["missing"])
+    ledger = restore_ledger(store)[0]
+    again = decode_snapshot(take_snapshot(ledger, {"": 1})).histories[0]
+    assert [one.until for one in again.earlier] == [310]
+
+
 def test_the_next_arms_of_the_list_stand_in_for_retired_ones_of_a_fixed_slate():
     async def scenario(http):
         await create(http, control=1.0, control_slate=["c", "a"], policy={"baseline": ["c", "a", "d", "b"]})

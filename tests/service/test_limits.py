@@ -147,7 +147,8 @@ def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatc
     async def live() -> None:
         app = application(MemoryStore())
         async with serving(app):
-            start, _ = await sent(app, chunks(b'{"id":', complete=False), "/v1/problems/p/decisions")
+            never = chunks(b'{"id":', complete=False)
+            start, _ = await sent(app, never, "/v1/problems/p/decisions", transfer_encoding="chunked")
             assert start["status"] == 408
             assert (b"connection", b"close") in start["headers"]
             assert app.service.bodies.unfinished_bytes == 0
@@ -222,6 +223,7 @@ def test_only_an_operators_key_sees_metrics():
 
 LINE = b"GET /health/live HTTP/1.1\r\n"
 HOST = b"host: x\r\n"
+POST = b"POST /none HTTP/1.1\r\nhost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -263,10 +265,17 @@ def without_end(begin: bytes) -> bytes:
         (LINE + b"\r\n", [400]),
         (b"GET /health/live HTTP/1.0\r\n\r\n", [200]),
         (b"no request\r\n\r\n", [400]),
+        (POST + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" + LINE + HOST + b"\r\n", [400]),
+        (POST + b"transfer-encoding: chunked\r\n\r\n1\r\n", [404]),
+        (POST + b"content-length: 9\r\n\r\n", [404]),
+        (POST.replace(b"/none", b"/v1/problems/p/erasures") + b"content-length: 99999999\r\n\r\n", [413]),
     ],
 )
 def test_heads_are_limited(server, data, statuses):
-    """53 MB of one header, sent without a key, kept the service busy for nine seconds."""
+    """53 MB of one header, sent without a key, kept the service busy for nine seconds.
+
+    After a refusal, a body without an end was read for ever, and what followed an ambiguous length was a request.
+    """
     found, body = send(server, data)
     assert found == statuses
     if statuses == [431]:

@@ -74,9 +74,12 @@ def test_a_client_asks_tells_and_has_it_explained(service):
 
 
 def test_an_unknown_problem_is_an_error_that_says_so(service):
-    (refused,) = call(build_server(service), ("ask", {"problem": "nobody"}))
+    unit = {"problem": "tools", "unit": "\ud800"}  # half a character
+    refused, half = call(build_server(service), ("ask", {"problem": "nobody"}), ("ask", unit))
     assert refused.is_error
+    assert half.is_error
     assert "'nobody' does not exist" in refused.content[0].text
+    assert r"'\ud800' is not valid text" in half.content[0].text
 
 
 def test_numbers_need_an_item_and_an_arm_may_be_told_as_not_tried(service):

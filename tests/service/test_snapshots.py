@@ -11,6 +11,7 @@ from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
+from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked, Told, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
@@ -166,6 +167,27 @@ def test_a_snapshot_in_parts_is_the_whole(monkeypatch):
         ledger.apply(LogEntry("t", "decision", f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)))
 
 
+def test_decisions_of_other_problems_come_while_one_is_copied_or_released():
+    """Where workers own single problems, a decision of another one, at that moment, ended the whole worker."""
+    ledger = Ledger()
+
+    class Busy(tuple):
+        """A key; whenever it is looked at, another decision comes."""
+
+        def __getitem__(self, n: int) -> object:
+            ledger.pending["t", f"q/{len(ledger.pending)}"] = record
+            return super().__getitem__(n)
+
+    ledger.apply(LogEntry("t", "problem", "p", 0, created()))
+    for n in range(3):
+        ledger.apply(LogEntry("t", "decision", f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)))
+    record = open_record(Asked(0, "q", "d", "", 1, (0, 1), 2, 1))
+    ledger.pending = {Busy(key): one for key, one in ledger.pending.items()}
+    assert [one.asked.id for _, one in copy_state(ledger, {}, ("t", "p")).open] == ["d0", "d1", "d2"]
+    ledger.remove(("t", "p"))
+    assert {one.asked.problem for one in ledger.pending.values()} == {"q"}
+
+
 def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
     store = LostAnswers(tmp_path / "log.db")
 
@@ -211,10 +233,15 @@ def test_stopping_leaves_a_snapshot_of_everything_that_was_queued(tmp_path):
     store.close()
 
 
+def log_of(store: Store) -> Store:
+    """The log that has the snapshots: in PostgreSQL, that of the problem."""
+    return next(store.logs())
+
+
 def damage(store: Store) -> None:
     """Save what the defect saved: a snapshot that holds event N under position N - 1."""
-    ledger, position, _ = restore_ledger(store)
-    store.save(take_snapshot(ledger, {worker: seq - 1 for worker, seq in position.items()}))
+    ledger, position, _ = restore_ledger(log_of(store))
+    log_of(store).save(take_snapshot(ledger, {worker: seq - 1 for worker, seq in position.items()}))
 
 
 def fill(store: Store) -> None:
@@ -224,17 +251,21 @@ def fill(store: Store) -> None:
     store.commit([LogLine("t", "problem", "p", 0, encode(created()), "p")])
     for n in range(1, 9):
         store.commit([line(f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
-    store.save(take_snapshot(*restore_ledger(store)[:2]))
+    log_of(store).save(take_snapshot(*restore_ledger(log_of(store))[:2]))
     store.commit([line("p/d3", 1, Told(0, [(0, -1, 1.0), (1, -1, 0.5)]))])
 
 
 def test_repair_rebuilds_a_snapshot_that_counts_an_event_twice(store):
     fill(store)
     damage(store)
-    assert restore_ledger(store)[0].problems["t", "p"].tally.pulls[0, 0] == 2.0  # told once
-    assert len(verify(store).faults) == 3  # the counters, the snapshot's counters and its open decisions
+    assert restore_ledger(log_of(store))[0].problems["t", "p"].tally.pulls[0, 0] == 2.0  # told once
+    assert verify(store).faults == [
+        "the counters of problem 'p' differ from the fold of the log",
+        "snapshot 1 of problem 'p' differ from the fold of the log",
+        "snapshot 1: its open decisions differ from the fold of the log",
+    ]
     assert repair(store) == 10
-    ledger, _, folded = restore_ledger(store)
+    ledger, _, folded = restore_ledger(log_of(store))
     assert folded == 0
     assert ledger.problems["t", "p"].tally.pulls[0, 0] == 1.0
     assert verify(store).faults == []
@@ -297,23 +328,63 @@ def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_p
     store.close()
 
 
-def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
+def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store, monkeypatch):
     """Verify read the log twice, and found faults in one that grew in between."""
     fill(store)
     other = store if store.shards is not None else Sqlite(store.path, lock=False)
-    read, numbers = store.tail, iter(range(100, 200))
+    part, numbers = type(log_of(store)), iter(range(100, 200))
+    read = part.tail
 
     def growing(*args: object, **more: object) -> Iterator[ReadEntry]:
         yield from read(*args, **more)
         n = next(numbers)
         other.commit([line(f"p/d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
 
-    store.tail = growing
-    report = verify(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(part, "tail", growing)
+        report = verify(store)
     assert report.faults == []
     assert (report.events, report.open) == (10, 7)
-    assert len(list(read({}))) > 10  # it did grow
+    assert len(list(store.tail({}))) > 10  # it did grow
     other.close()
+
+
+def test_verify_folds_the_log_once(store, monkeypatch, caplog):
+    """It was folded once more for the counters and for each snapshot, without kernels and without a word."""
+    fill(store)
+    log_of(store).save(take_snapshot(*restore_ledger(log_of(store))[:2]))
+    done: list[int | str] = []
+    apply = Ledger.apply
+
+    def note(ledger: Ledger, entry: LogEntry) -> None:
+        done.append(entry.step)
+        apply(ledger, entry)
+
+    monkeypatch.setattr(Ledger, "apply", note)
+    monkeypatch.setattr("superarm.core.ops.load", lambda: done.append("kernels"))
+    monkeypatch.setattr(snapshots, "KERNELS_FROM", 3)
+    monkeypatch.setattr(snapshots, "PROGRESS_EVERY", 4)
+    with caplog.at_level("INFO"):
+        assert verify(store) == (10, 1, 7, 2, [])
+    assert done[2] == "kernels"
+    folded = [step for step in done if step != "kernels"]
+    assert len(folded) == 10 + 3  # and the event of the problem, at two snapshots and in the one in use
+    assert caplog.messages == ["4 events of the log were read", "8 events of the log were read"]
+
+
+def test_a_long_log_is_read_in_parts(postgres, monkeypatch):
+    """An erasure and verify held all events in memory: 1.5 kB each."""
+    store = Postgres(fresh(postgres, "parts"))
+    fill(store)
+    monkeypatch.setattr("superarm.service.storage.postgres.ROWS_AT_ONCE", 3)
+    for log in (store, log_of(store)):
+        reads, kept = log.tail({}), "SELECT count(*) FROM pg_cursors"
+        assert next(reads).seq == 1
+        assert next(store.rows(kept, ())) == (1,), "the rest waits in the database"
+        assert len(list(log.tail({}))) == 10
+        assert sorted(read.seq for read in reads) == list(range(2, 11))
+        assert next(store.rows(kept, ())) == (0,)
+    store.close()
 
 
 def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):

@@ -188,6 +188,26 @@ export interface DecisionsReply {
   decisions: (DecisionReply | ErrorReply)[];
 }
 
+/** A comparison that ended when the control slate or the items changed. */
+export interface EarlierLift {
+  /** Only decisions after this round were compared. */
+  since: number;
+  /** The last of these rounds. */
+  until: number;
+  /** The control slate of that time, as in the settings. */
+  control_slate: string | string[];
+  /** Decisions that showed what the policy chose. */
+  policy: GroupReply;
+  /** Decisions that showed the control slate. */
+  control: GroupReply;
+  /** The mean of the policy minus that of the control; null if one of them is not known. */
+  difference: IntervalReply | null;
+  /** The difference as a share of the control's mean; null if that may be 0. */
+  relative: IntervalReply | null;
+  /** `better`, `worse` or `open`. */
+  verdict: string;
+}
+
 /** The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates. */
 export interface EarnedReply {
   /** The mean reward of the newest quarter of finished decisions. */
@@ -458,6 +478,10 @@ export interface LiftReply {
   item?: string | null;
   /** What the policy earns, beside what was estimated; null before the first decision has finished. */
   earned?: EarnedReply | null;
+  /** Why the difference is null, and when the first window ends; empty if it is known. */
+  missing?: string;
+  /** The comparisons before this one, the newest first. */
+  earlier?: EarlierLift[];
 }
 
 /** Parameters that are linear in the features, learnt by ridge regression. */
@@ -792,7 +816,7 @@ export interface TellBody {
   outcome?: ((number | null)[])[] | null;
   /** In the shape of `outcome`: false for what was not observed and will not be. */
   seen?: boolean[][] | null;
-  /** Whether values replace earlier ones; otherwise a contradiction is refused with 409. */
+  /** Whether values replace earlier ones. Otherwise a larger value does, and any other one is refused with 409. */
   amend?: boolean;
   /** The arms of the rows of `outcome`, where they are others than the slate's. */
   arms?: string[] | null;

@@ -49,6 +49,7 @@ class ServiceApp:
         path, root = unquote(encoded.decode("latin-1")), self._root
         if root and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :]  # this proxy forwards the whole path
+        receive, send = close_unread(scope["headers"], receive, send)
         if (refused := check_head(scope)) is not None:
             await error_reply(refused)(scope, receive, send)
         elif not path:  # the console's links are relative to its address, which therefore ends in a slash
@@ -67,14 +68,39 @@ class ServiceApp:
         return send_lifespan
 
 
+def close_unread(headers: Any, receive: Any, send: Any) -> tuple[Any, Any]:
+    """The same channels; a reply that is sent before the whole body was read closes the connection.
+
+    What is left of the body, which may have no end, would otherwise be read and thrown away.
+    """
+    given = dict(headers)
+    unread = b"transfer-encoding" in given or given.get(b"content-length", b"0") != b"0"
+
+    async def receive_part() -> Any:
+        nonlocal unread
+        message = await receive()
+        unread = unread and bool(message.get("more_body", False))
+        return message
+
+    async def send_part(message: Any) -> None:
+        if unread and message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+        await send(message)
+
+    return (receive_part, send_part) if unread else (receive, send)
+
+
 def check_head(scope: Any) -> RequestError | None:
-    """Why the head of a request is refused: too many headers, too large ones, or none or several that name the host."""
+    """Why the head of a request is refused: its size, or that the host or the length of the body is not clear."""
     headers = scope["headers"]
     size = len(scope.get("raw_path") or b"") + sum([len(name) + len(value) for name, value in headers])
     if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
         said = f"above {MAX_HEADER_BYTES} bytes of headers, or above {MAX_HEADERS} headers; send fewer"
         return RequestError(431, "too_large", said)
-    hosts = [name for name, _ in headers].count(b"host")
+    names = [name for name, _ in headers]
+    if b"content-length" in names and b"transfer-encoding" in names:  # a proxy may have read another length
+        return RequestError(400, "malformed", "Content-Length and Transfer-Encoding; send one of them")
+    hosts = names.count(b"host")
     if hosts > 1 or (hosts == 0 and scope.get("http_version") == "1.1"):
         return RequestError(400, "malformed", f"{hosts} Host headers; send one")
     return None

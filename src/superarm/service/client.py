@@ -59,7 +59,10 @@ class Connection:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The answer, decoded; ``ServiceError`` for a refusal."""
-        data = b"" if body is None else msgspec.json.encode(body)
+        try:
+            data = b"" if body is None else msgspec.json.encode(body)
+        except UnicodeEncodeError as error:
+            raise _no_text(error) from None
         end, pause = time.monotonic() + self._retry_for, 0.025
         status, wait, answer = self._try(method, path, data)
         while status in (0, *RETRIED_STATUSES) and time.monotonic() < end:
@@ -104,7 +107,7 @@ class Connection:
         """
         named = items if isinstance(items, str) else list(items)
         body = {"arms": list(arms), "items": named, "k": k, **{key: to_plain(one) for key, one in more.items()}}
-        self.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
+        self.call("PUT", f"/v1/problems/{quote_name(name)}", body)
         return self.problem(name)
 
     def problem(self, name: str) -> "RemoteAgent":
@@ -114,6 +117,23 @@ class Connection:
     def problems(self) -> list[str]:
         """The names of all problems."""
         return list(self.call("GET", "/v1/problems")["problems"])
+
+
+def quote_name(name: str) -> str:
+    """A name as a part of a path.
+
+    >>> quote_name("visit/1")
+    'visit%2F1'
+    """
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError as error:
+        raise _no_text(error) from None
+
+
+def _no_text(error: UnicodeEncodeError) -> InvalidArgument:
+    wrong = f"{error.object[max(0, error.start - 20) : error.end]!r} is not valid text"
+    return InvalidArgument("name", wrong, "leave out surrogates, which are halves of a character")
 
 
 def _error(status: int, answer: bytes) -> ServiceError:
@@ -194,7 +214,7 @@ class RemoteAgent:
 
     def __init__(self, service: Connection, name: str) -> None:
         self._service, self._call, self.name = service, service.call, name
-        self._path = f"/v1/problems/{quote(name, safe='')}"
+        self._path = f"/v1/problems/{quote_name(name)}"
 
     def __repr__(self) -> str:
         """The service and the name, without a call: an object is shown also where the service does not answer."""
@@ -244,7 +264,7 @@ class RemoteAgent:
 
     def decision(self, id: str) -> RemoteDecision:
         """A decision as it is now, by its id."""
-        return read_decision(self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
+        return read_decision(self._translated("GET", f"{self._path}/decisions/{quote_name(id)}"))
 
     def erase(self, unit: str) -> int:
         """Erase all decisions that were asked for with this ``unit``, which needs the scope admin: how many."""
@@ -257,7 +277,7 @@ class RemoteAgent:
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
-        reply = self._translated("GET", f"{self._path}/decisions/{quote(id, safe='')}/explanation?most={most}")
+        reply = self._translated("GET", f"{self._path}/decisions/{quote_name(id)}/explanation?most={most}")
         return Explanation(self.decision(id), tuple(map(read_explained_arm, reply["arms"])))
 
     def tell(
@@ -300,7 +320,7 @@ class RemoteAgent:
             body["arms"] = list(arms)
         applied = bool(self._post(id, "feedback", body)["applied"])
         if arms is not None and complete:
-            slate = self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}")["arms"]
+            slate = self._call("GET", f"{self._path}/decisions/{quote_name(id)}")["arms"]
             unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
             applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
         return applied
@@ -383,7 +403,7 @@ class RemoteAgent:
 
         ``item`` is an item or a segment of the context, to compare in it alone.
         """
-        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}&item={quote(item, safe='')}"))
+        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}&item={quote_name(item)}"))
 
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""
@@ -396,7 +416,7 @@ class RemoteAgent:
         return rows
 
     def _post(self, id: str, verb: str, body: Any) -> Any:
-        return self._translated("POST", f"{self._path}/decisions/{quote(id, safe='')}/{verb}", body)
+        return self._translated("POST", f"{self._path}/decisions/{quote_name(id)}/{verb}", body)
 
     def _translated(self, method: str, path: str, body: Any = None) -> Any:
         """The answer; in place of a refusal, the error that an ``Agent`` would raise."""

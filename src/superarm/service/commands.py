@@ -1,6 +1,7 @@
 """The commands of the service. Heavy imports are inside of the functions, so that ``--help`` answers at once."""
 
 import contextlib
+import logging
 import signal
 import sys
 import tempfile
@@ -33,8 +34,10 @@ IMPORT = click.option("--import", help=MODULES, callback=_import, expose_value=F
 
 @contextlib.contextmanager
 def open_for_reading(db: str) -> Iterator[Any]:
-    """The store of a command that may run beside a service."""
+    """The store of a command that may run beside a service, which says on stderr how far it has come."""
     from superarm.service.server import open_store
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
 
     if "://" not in db and not Path(db).exists():
         raise SuperarmError(f"--db {db}: there is no such file")
@@ -117,6 +120,17 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
     click.echo(f"{n} rows in {target}")
 
 
+PULLS_AT_ONCE = 100_000
+"""So many pulls are given between two lines that say how far it has come."""
+
+
+def _tell_progress(pulls: Iterator[Any]) -> Iterator[Any]:
+    for n, pull in enumerate(pulls, 1):
+        yield pull
+        if n % PULLS_AT_ONCE == 0:
+            click.echo(f"{n} pulls were given", err=True)
+
+
 @click.command("import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
@@ -133,7 +147,7 @@ def import_(source: Path, problem: str, only: str | None, segments: bool, url: s
     from superarm.service.storage.tables import read_pulls
 
     with contextlib.closing(connect(url, key, retry_for=5.0)) as service:
-        pulls = (pull if segments else pull[:2] for pull in read_pulls(source, only))
+        pulls = (pull if segments else pull[:2] for pull in _tell_progress(read_pulls(source, only)))
         n = service.problem(problem).warm_start(pulls, source.stem)
     click.echo(f"{n} pulls given to {problem}")
 
@@ -250,7 +264,7 @@ def read_file(context: click.Context, parameter: click.Parameter, path: Path | N
         return
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.BadParameter(f"{path} is not TOML: {error}") from None
     known = {name: more for name, _, more in SETTINGS}
     for name, value in given.items():

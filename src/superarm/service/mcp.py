@@ -67,7 +67,8 @@ def build_server(service: "Connection") -> Any:
         """Report what arms of a decision did, each a number from 0 to 1; arms that are left out can be told later.
 
         null says that an arm was not tried. The item says what the numbers are about; it is needed where a problem has
-        several. Reporting the same again changes nothing; another number than before is refused, unless amend is true.
+        several. Reporting the same again changes nothing; a larger number than before replaces it, and a
+        smaller one does if amend is true.
         """
         agent = service.problem(problem)
         names = agent.items

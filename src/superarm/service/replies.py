@@ -336,6 +336,39 @@ class EarnedReply(Struct, frozen=True):
     warning: str
 
 
+class EarlierLift(Struct, frozen=True):
+    """A comparison that ended when the control slate or the items changed.
+
+    Parameters
+    ----------
+    since
+        Only decisions after this round were compared.
+    until
+        The last of these rounds.
+    control_slate
+        The control slate of that time, as in the settings.
+    policy
+        Decisions that showed what the policy chose.
+    control
+        Decisions that showed the control slate.
+    difference
+        The mean of the policy minus that of the control; null if one of them is not known.
+    relative
+        The difference as a share of the control's mean; null if that may be 0.
+    verdict
+        ``better``, ``worse`` or ``open``.
+    """
+
+    since: int
+    until: int
+    control_slate: str | list[str]
+    policy: GroupReply
+    control: GroupReply
+    difference: IntervalReply | None
+    relative: IntervalReply | None
+    verdict: str
+
+
 class LiftReply(Struct, frozen=True):
     """The reward with the policy against that of the control share.
 
@@ -367,6 +400,10 @@ class LiftReply(Struct, frozen=True):
         The item or the segment that is compared; null for the whole reward of all decisions.
     earned
         What the policy earns, beside what was estimated; null before the first decision has finished.
+    missing
+        Why the difference is null, and when the first window ends; empty if it is known.
+    earlier
+        The comparisons before this one, the newest first.
     """
 
     share: float
@@ -381,6 +418,8 @@ class LiftReply(Struct, frozen=True):
     fallback: bool
     item: str | None = None
     earned: EarnedReply | None = None
+    missing: str = ""
+    earlier: list[EarlierLift] = []
 
 
 class NamesReply(Struct, frozen=True):

@@ -133,7 +133,7 @@ class TellBody(Body, frozen=True):
     seen
         In the shape of ``outcome``: false for what was not observed and will not be.
     amend
-        Whether values replace earlier ones; otherwise a contradiction is refused with 409.
+        Whether values replace earlier ones. Otherwise a larger value does, and any other one is refused with 409.
     arms
         The arms of the rows of ``outcome``, where they are others than the slate's.
     """

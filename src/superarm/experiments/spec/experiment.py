@@ -208,7 +208,7 @@ def from_toml(text: str, source: str = "spec", home: Path | None = None) -> Expe
     """
     try:
         return from_dict(_resolve_files(tomllib.loads(text), home))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSpec((source,), str(error), "correct the TOML there") from None
     except InvalidSpec as error:
         line = toml.line_of(text, error.key)

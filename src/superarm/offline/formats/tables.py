@@ -27,19 +27,48 @@ def read_columns(path: Path) -> tuple[Columns, Any]:
     if path.suffix == ".parquet":
         return _read_parquet(path)
     if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            return _transpose([{k: v.removeprefix("'") for k, v in row.items()} for row in csv.DictReader(file)]), None
+        return _transpose(_read_csv(path)), None
     if path.suffix == ".jsonl":
-        return _transpose([msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]), None
+        return _transpose(_read_jsonl(path)), None
     raise InvalidArgument("path", f"{path.name!r}", "give a name that ends in .parquet, .csv or .jsonl")
 
 
-def _read_parquet(path: Path) -> tuple[Columns, Any]:
+def _read_csv(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        try:
+            rows = list(reader)
+        except (csv.Error, UnicodeDecodeError) as error:
+            wrong = f"{path.name} cannot be read after line {reader.line_num}: {error}"
+            raise InvalidArgument("path", wrong, "give a table in CSV") from None
+    for n, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise InvalidArgument("path", f"{path.name}: row {n} has another length", "give a cell for each column")
+    return [{name: value.removeprefix("'") for name, value in row.items()} for row in rows]
+
+
+def _read_jsonl(path: Path) -> list[dict[str, Any]]:
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
     try:
-        from pyarrow import parquet
+        return [decode(line) for line in path.read_bytes().splitlines() if line.strip()]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidArgument("path", f"{path.name} cannot be read: {error}", "give a JSON object per line") from None
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file: its ``metadata`` can be looked at before it is read."""
+    try:
+        from pyarrow import ArrowInvalid, parquet
     except ImportError:
         raise MissingExtra("pyarrow", "lab") from None
-    table = parquet.read_table(path)
+    try:
+        return parquet.ParquetFile(path)
+    except ArrowInvalid as error:
+        raise InvalidArgument("path", f"{path.name} cannot be read: {error}", "give a file in Parquet") from None
+
+
+def _read_parquet(path: Path) -> tuple[Columns, Any]:
+    table = open_parquet(path).read()
     stored = (table.schema.metadata or {}).get(METADATA)
     return table.to_pydict(), None if stored is None else msgspec.json.decode(stored)
 

@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.core.table import format_number
-from superarm.service.domain.lift import MeanInterval, difference, join_moments, mean_interval, measure_lift
+from superarm.service.domain.lift import Lift, MeanInterval, difference, join_moments, mean_interval, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
+from superarm.service.domain.warnings import say_missing
 
 FEW = 20
 """Below so many finished decisions nothing is concluded."""
@@ -92,20 +93,26 @@ def tell_earnings(state: ProblemState, stratum: int | None) -> Tile | None:
 def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     """Whether the policy earns more than the control share since it began; the interval holds at all times."""
     words, sums = state.words, state.history.lift
+    measured = [(one, measure_lift(one, stratum=stratum)) for one in reversed(state.history.earlier)]
+    earlier = [(one, _say_lift(found, words.unit)) for one, found in measured if found.difference is not None]
+    facts: dict[str, Any] = {"earlier": earlier}
     if state.settings.control == 0.0 and not sums.control.count():
-        return Tile("alone", "Unknown", f"no {words.many('decision')} to compare with: set a control share")
+        return Tile("alone", "Unknown", say_missing(state), facts=facts)
     found = measure_lift(sums, stratum=stratum)
     counts = [one.count(stratum) for one in (sums.policy, sums.control)]
-    facts = {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count()}
+    facts |= {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count()}
     if found.difference is None:
-        many = words.many("decision")
-        line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"
-        return Tile("control", "Too early", line, facts=facts)
-    value, low, high = (signed(one, 2) for one in found.difference)
-    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
-    line = f"{value} {words.unit}".strip() + f"{share}, between {low} and {high}, since it began"
+        return Tile("control", "Too early", say_missing(state, stratum), facts=facts)
+    line = f"{_say_lift(found, words.unit)}, since it began"
     word, kind = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}[found.verdict]
     return Tile("control", word, line, kind, facts)
+
+
+def _say_lift(found: Lift, unit: str) -> str:
+    """The difference of a comparison in which it is known, with its interval."""
+    value, low, high = (signed(one, 2) for one in found.difference or ())
+    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
+    return f"{value} {unit}".strip() + f"{share}, between {low} and {high}"
 
 
 def judge_learning(state: ProblemState, stratum: int | None = None) -> Tile:

@@ -30,7 +30,8 @@ class DecisionRecord(Struct, frozen=True, gc=False):
 
     ``rows`` holds one value per item for each arm of ``action``, None if nothing is known. ``closed`` is "" while
     feedback is awaited, then "complete", "expired", "unshown" or "erased". ``widths`` are how many items each arm of
-    ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
+    ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed. ``raised`` are
+    smaller values that were told of entries before: to tell them again changes nothing.
     """
 
     asked: Asked
@@ -43,6 +44,7 @@ class DecisionRecord(Struct, frozen=True, gc=False):
     step: int = 0
     widths: tuple[int, ...] | None = None
     others: tuple[tuple[int, Row], ...] = ()
+    raised: tuple[Unit, ...] = ()
 
     @property
     def state(self) -> str:
@@ -115,17 +117,21 @@ def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:
     known = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     rows: dict[int, list[float]] = {}
     late = {(arm, item): value for arm, item, value in record.late}
+    raised = list[Unit]()
     for arm, item, value in expand_units(record, widths, event.units):
         row = rows.setdefault(arm, list(known.get(arm) or blank_row(record, widths[arm])))
-        if record.closed and not event.learn and row[item] in (PENDING, DEFAULTED):
-            late[arm, item] = value
+        before = row[item]
+        if record.closed and not event.learn and before in (PENDING, DEFAULTED):
+            before, late[arm, item] = late.get((arm, item), PENDING), value
         else:
             row[item] = value
+        if 0.0 <= before < value:
+            raised.append((arm, item, before))
     changed = known | {arm: None if row and all(x == PENDING for x in row) else tuple(row) for arm, row in rows.items()}
     slate = tuple(changed.pop(arm) for arm in record.action)
     others = tuple((arm, row) for arm, row in changed.items() if row is not None)
     units = tuple((arm, item, value) for (arm, item), value in late.items())
-    return replace(record, rows=slate, others=others, late=units)
+    return replace(record, rows=slate, others=others, late=units, raised=(*record.raised, *raised))
 
 
 def _activate(record: DecisionRecord, event: Activated) -> DecisionRecord:
@@ -238,6 +244,9 @@ def feedback(
 
     ``others`` are the arms outside of the slate that may be reported, each with how many items it has. ``rows`` are
     whole rows of arms, as they are after it. Nothing of a request is taken if anything of it conflicts.
+
+    A larger value, as that of a purchase after a click, takes the place of a smaller one, and is logged as an
+    amendment. A smaller one is a conflict, unless it was told before the larger: requests may be repeated at any time.
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
@@ -247,10 +256,9 @@ def feedback(
     widths = widths_of(record, others)
     # Of an arm without items, that it was played is all there is to tell.
     empty = any(widths[arm] == 0 and known_rows.get(arm) is None for arm, _, _ in units)
-    fresh, given, is_late = empty or bool(rows), dict[tuple[int, int], float](), False
+    units = _check_units(record, widths, units, amend)
+    fresh, raises, is_late = empty or bool(rows), False, False
     for arm, item, value in expand_units(record, widths, units):
-        if given.setdefault((arm, item), value) != value:
-            raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
         row = known_rows.get(arm)
         known = PENDING if row is None else row[item]
         if record.closed and known in (PENDING, DEFAULTED):
@@ -261,16 +269,30 @@ def feedback(
         if known == value:
             continue
         if known != PENDING and not amend:
-            raise contradiction(record, arm, item)
+            if not 0.0 <= known < value:
+                raise contradiction(record, arm, item)
+            raises = True
         fresh = True
-    return Told(now, units, amend, is_late, learn or not is_late, others, rows) if fresh else None
+    return Told(now, units, amend or raises, is_late, learn or not is_late, others, rows) if fresh else None
+
+
+def _check_units(record: DecisionRecord, widths: dict[int, int], units: list[Unit], amend: bool) -> list[Unit]:
+    """The units, each entry with one value; unless they amend, without those that were told before a larger one."""
+    given = dict[tuple[int, int], float]()
+    for arm, item, value in expand_units(record, widths, units):
+        if given.setdefault((arm, item), value) != value:
+            raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
+    if amend or not record.raised:
+        return units
+    parts = [list(expand_units(record, widths, [unit])) if widths[unit[0]] else [unit] for unit in units]
+    return [unit for part in parts for unit in part if unit not in record.raised]
 
 
 def contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
     """The answer to feedback that differs from what was told before."""
     return conflict(
-        f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept; "
-        "send amend: true to replace it"
+        f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept, unless "
+        "the new one is larger; send amend: true to replace it"
     )
 
 

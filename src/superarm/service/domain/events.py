@@ -236,7 +236,7 @@ class Asked(Event, frozen=True):
 
 
 class Told(Event, frozen=True):
-    """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged.
+    """Feedback of a decision; with ``amend`` it replaces what was told, ``learn=False`` is late and only logged.
 
     ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
     rows of arms, as they are after it, one value per item: the short form of very many units. A value there may be

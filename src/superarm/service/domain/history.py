@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import Dense
@@ -26,6 +27,9 @@ MAX_KEPT_ITEMS = 200
 
 MAX_EACH_ITEMS = 20
 """Of problems with more items, it is not kept what each of them contributed to decisions about all items."""
+
+MAX_EARLIER = 100
+"""So many comparisons that have ended are kept."""
 
 MAX_UNFLUSHED_REWARDS = 256
 MAX_UNFLUSHED_VALUES = 100_000
@@ -75,6 +79,7 @@ class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
     ``decisions`` is how many were made and not erased; -1 in snapshots of earlier versions, which did not count them.
+    ``earlier`` are the comparisons before ``lift``, the oldest first.
     """
 
     length: int = 1
@@ -91,6 +96,23 @@ class History(Struct):
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
     decisions: int = -1
+    earlier: list[LiftSums] = field(default_factory=list)
+
+    def compare_anew(self, since: int, slate: str | list[str], *, frozen: bool) -> None:
+        """Begin another comparison, with the decisions after a round, and keep the one so far, of a control slate.
+
+        It goes on with the rewards of its own decisions, unless it is ``frozen``: with other items these are others.
+        """
+        for one in self.earlier:
+            one.frozen = one.frozen or frozen
+        if self.lift.shown_policy or self.lift.shown_control:
+            ended = replace(self.lift, until=since, slate=slate, frozen=frozen)
+            self.earlier = [*self.earlier, ended][-MAX_EARLIER:]
+        self.lift = LiftSums(since=since)
+
+    def comparison(self, asked: Asked) -> LiftSums:
+        """The comparison that a decision belongs to, or one that does not count it."""
+        return next((one for one in (self.lift, *reversed(self.earlier)) if asked.t > one.since), self.lift)
 
     def count_decision(self, asked: Asked, share: float, sign: int = 1) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike.
@@ -98,7 +120,7 @@ class History(Struct):
         With ``sign`` -1, it counts no longer.
         """
         self.decisions += sign
-        self.lift.count(asked, sign)
+        self.comparison(asked).count(asked, sign)
         chances = None if asked.group == "control" else asked.propensities
         if chances is not None:
             self.slots += sign * len(chances)
@@ -128,7 +150,7 @@ class History(Struct):
             self.waiting.append(after)
         else:
             self.unvalued += 1
-            self.lift.leave_out(after.asked)
+            self.comparison(after.asked).leave_out(after.asked)
         values = len(self.waiting) * len(after.action) * problem.n_items
         if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
             self.flush(problem, estimates)
@@ -170,7 +192,7 @@ class History(Struct):
             if moments.n:  # otherwise it finished under a release that kept no rewards
                 moments.add(value, -1)
                 moments.add_each(each[0], -1)
-            self.lift.take_back(asked, value, each[0])
+            self.comparison(asked).take_back(asked, value, each[0])
 
     def flush(self, problem: Any, estimates: Claims | None = None) -> None:
         """Compute the rewards of the decisions that finished since the last call, and what was estimated of them."""
@@ -187,7 +209,7 @@ class History(Struct):
             if claims is not None and moments is stretch.policy:
                 stretch.gap.add(values[n] - claims[n])
                 stretch.gap.add_each(in_segment(record, problem, values[n] - claims[n]))
-            self.lift.add(record.asked, values[n], problem, each[n])
+            self.comparison(record.asked).add(record.asked, values[n], problem, each[n])
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
@@ -207,9 +229,9 @@ class History(Struct):
                 stretch.gap.add_items(dict(zip(items, claimed[n, items].tolist(), strict=True)))
                 stretch.gap.add_each(in_segment(record, problem, float(claimed[n, items].sum())))
             if len(found) == 1:
-                self.lift.add(record.asked, found[items[0]], problem, own, items[0])
+                self.comparison(record.asked).add(record.asked, found[items[0]], problem, own, items[0])
             else:
-                self.lift.leave_out(record.asked)
+                self.comparison(record.asked).leave_out(record.asked)
 
     def recent(self) -> Stretch:
         """The last quarter of the policy's finished decisions."""

@@ -148,7 +148,8 @@ class Ledger:
         self.deleted.pop(problem, None)
         self.n_pending.pop(problem, None)
         for records in (self.pending, self.closed):
-            gone = [key for key, record in records.items() if (key[0], record.asked.problem) == problem]
+            every = list(records.items())  # in one step: threads add decisions of other problems
+            gone = [key for key, record in every if (key[0], record.asked.problem) == problem]
             for key in gone:
                 del records[key]
 

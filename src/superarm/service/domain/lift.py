@@ -156,7 +156,9 @@ class LiftSums(Struct):
 
     They count decisions after round ``since``: a change of the control slate or of the items begins anew. ``scale`` is
     the largest reward that there can be, ``scales`` the most that each item can contribute. ``shown_policy`` and
-    ``shown_control`` count decisions when they are made, by what they showed.
+    ``shown_control`` count decisions when they are made, by what they showed. ``first_end`` is when the first window
+    ends, in milliseconds since 1970; 0 without windows. ``until`` is the last round of a comparison that has ended,
+    and ``slate`` the control slate that it was about; if it is ``frozen``, rewards that come later do not count.
     """
 
     policy: GroupSums = field(default_factory=GroupSums)
@@ -168,20 +170,20 @@ class LiftSums(Struct):
     shown_policy: int = 0
     shown_control: int = 0
     scales: list[float] = field(default_factory=list)
-
-    def restart(self, since: int) -> None:
-        """Begin anew, with the decisions after a round."""
-        fresh = LiftSums(since=since)
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(fresh, name))
+    first_end: int = 0
+    until: int = 0
+    slate: str | list[str] = ""
+    frozen: bool = False
 
     def counts(self, asked: Asked) -> bool:
         """Whether a decision is part of the comparison."""
-        return bool(asked.group) and asked.t > self.since
+        return bool(asked.group) and asked.t > self.since and not self.frozen
 
     def count(self, asked: Asked, sign: int = 1) -> None:
         """A decision was made; with ``sign`` -1, it was erased."""
         if self.counts(asked):
+            if asked.window_ms is not None:
+                self.first_end = min(self.first_end or asked.at + asked.window_ms, asked.at + asked.window_ms)
             if asked.group == "control" or asked.fallback:
                 self.shown_control += sign
             else:

@@ -256,11 +256,12 @@ class ProblemState:
         elif isinstance(event, events.Armed):
             self._grow(event)
         elif isinstance(event, events.Itemed):
+            self.flush()
             if event.add:
                 self.learner.grow_items(event.add, event.weights)
             if event.retire:
                 self.learner.retire_items(event.retire)
-            self.history.lift.restart(self.t - 1)
+            self.history.compare_anew(self.t - 1, self.settings.control_slate, frozen=True)
         elif isinstance(event, events.Guarded):
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
@@ -328,7 +329,7 @@ class ProblemState:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         if event.settings.control_slate != self.settings.control_slate:
-            self.history.lift.restart(event.t)
+            self.history.compare_anew(event.t, self.settings.control_slate, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
         self._entry = find_policy(event.settings.policy.name)

@@ -1,6 +1,7 @@
 """Settings of a problem that contradict one another, or what its decisions look like."""
 
 import math
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -117,3 +118,16 @@ def warn_of_gap(learner: ProblemState, earned: Earned | None) -> str | None:
         f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: "
         "compare with a control share before you rely on estimates"
     )
+
+
+def say_missing(learner: ProblemState, stratum: int | None = None) -> str:
+    """What a comparison lacks of which nothing can be said yet: a control share, or decisions that have finished."""
+    sums, many = learner.history.lift, learner.words.many("decision")
+    if learner.settings.control == 0.0 and not sums.control.count():
+        return f"no {many} to compare with: set a control share"
+    n_policy, n_control = sums.policy.count(stratum), sums.control.count(stratum)
+    line = f"{n_policy:,} {many} of superarm and {n_control:,} of the control share have finished"
+    if not sums.first_end:
+        return line
+    end = datetime.fromtimestamp(sums.first_end / 1000, UTC)
+    return f"{line}; the first window ends at {end:%Y-%m-%d %H:%M:%S} UTC"

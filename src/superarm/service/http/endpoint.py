@@ -53,8 +53,7 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Response:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
-        given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        query = parse_query(given, operation.query)
+        query = parse_query(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True), operation.query)
         path = {name: value.replace(ENCODED_SLASH.decode(), "/") for name, value in scope["path_params"].items()}
         if "name" in path:
             await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
@@ -154,8 +153,6 @@ def error_reply(error: RequestError) -> Response:
         headers["retry-after"] = str(error.retry_after)
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if error.status in (408, 413):
-        headers["connection"] = "close"  # the rest of the body is not read
     return json_reply(error.status, refusal(error.code, error.message), headers)
 
 

@@ -85,7 +85,7 @@ def problem_metrics(coordinator: Coordinator) -> Iterator[Metric]:
     reward = gauge("problem_reward_mean", "Mean reward of finished decisions", "of")
     compared = gauge("compared_decisions", "Decisions compared with the control share", "shown")
     fallback = gauge("guardrail_fallback", "1 while the guardrail shows the control slate")
-    for key, state in ledger.problems.items():
+    for key, state in list(ledger.problems.items()):
         history, sums = state.history, state.history.lift
         if not coordinator.locks[key].locked():
             state.flush()

@@ -11,7 +11,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
@@ -208,18 +208,21 @@ class RateLimits:
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 
 
-def parse_query(query: Mapping[str, str], kind: type[Kind]) -> Kind:
+def parse_query(query: Sequence[tuple[str, str]], kind: type[Kind]) -> Kind:
     """The parameters of a URL; those that are empty are left out.
 
     >>> from superarm.service.schemas import PageQuery
-    >>> parse_query({"limit": "5", "offset": ""}, PageQuery)
+    >>> parse_query([("limit", "5"), ("offset", "")], PageQuery)
     PageQuery(offset=0, limit=5)
     """
     known = ", ".join(kind.__struct_fields__)
-    for name in query:
+    given = dict(query)
+    for name, value in query:
         if name not in kind.__struct_fields__:
             raise invalid(repr(name[:40]), "unknown query parameter", f"there are {known or 'none here'}")
-    return msgspec.convert({name: value for name, value in query.items() if value}, kind, strict=False)
+        if given[name] != value:
+            raise invalid(repr(name), "several values", "give one")
+    return msgspec.convert({name: value for name, value in query if value}, kind, strict=False)
 
 
 def parse_problem_name(name: str) -> str:

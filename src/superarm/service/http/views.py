@@ -17,10 +17,10 @@ from superarm.service import replies
 from superarm.service.domain import events
 from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
 from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
-from superarm.service.domain.lift import measure_lift
+from superarm.service.domain.lift import LiftSums, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import advise
-from superarm.service.domain.warnings import list_warnings, say_need, warn_of_gap
+from superarm.service.domain.warnings import list_warnings, say_missing, say_need, warn_of_gap
 from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 from superarm.service.storage.base import Store
@@ -84,12 +84,22 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
     if part is not None and stratum is None:
         raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
+    told = _compared(sums, delta, stratum) | {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
+    told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
+    told["earlier"] = [
+        replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum))
+        for one in reversed(learner.history.earlier)
+    ]
+    return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
+
+
+def _compared(sums: LiftSums, delta: float, stratum: int | None) -> dict[str, Any]:
+    """The fields of a reply that a comparison gives."""
     found = measure_lift(sums, delta, stratum)
     told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
     for name in ("policy", "control"):
         told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
-    told |= {"verdict": found.verdict, "left_out": sums.left_out, "fallback": learner.guarded, "item": part}
-    return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
+    return told | {"verdict": found.verdict}
 
 
 def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:

@@ -180,7 +180,7 @@ def _merge_row(
     """What is known of an arm after a row of feedback; None if that is what was known before."""
     before = np.full(len(values), UNKNOWN) if known is None else np.array(known)
     changed = (values != UNKNOWN) & (values != before)
-    contradicts = changed & (before != UNKNOWN)
+    contradicts = changed & (before != UNKNOWN) & ~((before >= 0.0) & (values > before))
     if contradicts.any() and not amend:
         raise decisions.contradiction(record, arm, int(contradicts.argmax()))
     return np.where(changed, values, before) if changed.any() else None

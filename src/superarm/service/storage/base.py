@@ -152,9 +152,9 @@ class Store:
         """A context within which all reads see the same state, whatever is written meanwhile."""
         return nullcontext()
 
-    def problem_logs(self) -> Iterator["Store"]:
-        """The logs of single problems that have snapshots of their own."""
-        return iter(())
+    def logs(self) -> Iterator["Store"]:
+        """The logs that can be read apart, each with snapshots of its own: this one, or that of each problem."""
+        return iter((self,))
 
     def check(self) -> str:
         """The database's own integrity check: ``"ok"``, or what is wrong."""

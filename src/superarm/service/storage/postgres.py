@@ -40,6 +40,9 @@ SESSION_SECONDS = 10
 CLAIM_SECONDS = 5
 """A claim is valid for so long; whoever waits for a problem renews it."""
 
+ROWS_AT_ONCE = 1_000
+"""So many events are in memory while a log is read."""
+
 _SESSION = f"""
 SET idle_session_timeout = '{SESSION_SECONDS}s';
 SET idle_in_transaction_session_timeout = '{SESSION_SECONDS}s';
@@ -306,9 +309,11 @@ class Postgres(Store):
         return self.entries(tables.TAIL, (json.dumps(after), "problem" if problems else "%"))
 
     def entries(self, query: str, values: Any) -> Iterator[base.ReadEntry]:
-        """The events that a query gives."""
-        for worker, seq, *line in self.rows(query, values):
-            yield base.ReadEntry(worker, seq, decode_line(LogLine(*line)))
+        """The events that a query gives, some at a time: a log may be larger than the memory."""
+        with explain_errors(), self._connection().cursor(secrets.token_hex(8), withhold=True) as cursor:
+            cursor.itersize = ROWS_AT_ONCE
+            for worker, seq, *line in cursor.execute(query, values):
+                yield base.ReadEntry(worker, seq, decode_line(LogLine(*line)))
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -329,7 +334,7 @@ class Postgres(Store):
         return [entry for entry in entries if entry.event.unit == unit]
 
     def rows(self, query: str, values: Any) -> Iterator[Any]:
-        """The rows that a query gives."""
+        """The rows that a query gives, of which there are few."""
         return iter(self._connection().execute(query, values).fetchall())
 
     # --- snapshots ---
@@ -348,9 +353,11 @@ class Postgres(Store):
         query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
         return [SavedSnapshot(digest, bytes(body)) for digest, body in self.rows(query, (log, log))]
 
-    def problem_logs(self) -> Iterator[Store]:
-        query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
-        return (ProblemLog(self, log) for (log,) in self.rows(query, ()))
+    def logs(self) -> Iterator[Store]:
+        names = [log for (log,) in self.rows(tables.LOGS, ())]
+        if any(log.startswith("w") for log in names):  # of earlier versions: a problem may be in several of them
+            return iter((self,))
+        return (ProblemLog(self, log) for log in names)
 
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
         """Save a snapshot of one problem, and delete all but a few older ones."""
@@ -422,6 +429,9 @@ class ProblemLog(Store):
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         return self._store.stream(tenant, kind, stream)
+
+    def save(self, saved: SavedSnapshot) -> None:
+        _save_snapshot(self._store._connection(), self._log, saved)
 
     def bases(self) -> list[SavedSnapshot]:
         return self._store.read_bases(self._log)

@@ -87,6 +87,9 @@ SELECT worker, seq, tenant, kind, stream, step, body FROM superarm_events
 WHERE worker = %s AND seq > %s AND kind LIKE %s ORDER BY seq
 """
 
+LOGS = "SELECT DISTINCT worker FROM superarm_events WHERE kind = 'problem' ORDER BY worker"
+"""The first event of a problem stays in its log for good."""
+
 EXISTS = """
 SELECT body LIKE '{"type":"created"%%' FROM superarm_events WHERE tenant = %s AND kind = 'problem' AND stream = %s
     AND (body LIKE '{"type":"created"%%' OR body LIKE '{"type":"deleted"%%') ORDER BY step DESC LIMIT 1

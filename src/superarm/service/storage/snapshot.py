@@ -11,7 +11,8 @@ import hashlib
 import logging
 import time
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from superarm.agent import state as states
 from superarm.agent.growth import OWN, own_parts
+from superarm.core import ops
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
@@ -29,7 +31,7 @@ from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, fitted_part
-from superarm.service.storage.base import LogLine, Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import LogLine, Position, ReadEntry, SavedSnapshot, Store, recall_decision
 from superarm.service.storage.postgres_tables import problem_of
 
 log = logging.getLogger("superarm.snapshot")
@@ -85,13 +87,16 @@ def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None
 
 
 def copy_state(ledger: Ledger, position: Position, problem: Key | None = None) -> Snapshot:
-    """What a snapshot holds; nobody may change the state meanwhile. Decisions are shared with it: they never change."""
-    chosen = sorted(key for key in ledger.problems if problem in (None, key))
+    """What a snapshot holds, of all problems or of one, which nobody may change meanwhile.
+
+    Decisions are shared with it: they never change. Those of other problems may come and go while a thread runs this,
+    so both dicts are copied in one step each.
+    """
+    chosen = [key for key in sorted(ledger.problems) if problem in (None, key)]
     for key in chosen:
         ledger.problems[key].flush()
-    pending = [(key[0], one) for key, one in ledger.pending.items()]
-    if problem is not None:
-        pending = [(tenant, one) for tenant, one in pending if (tenant, one.asked.problem) == problem]
+    every = list(ledger.pending.items())
+    pending = [(key[0], one) for key, one in every if problem in (None, (key[0], one.asked.problem))]
     histories: Any = [Raw(msgpack.encode(ledger.problems[key].history)) for key in chosen]
     counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
     return Snapshot(dict(position), counters, histories, FORMAT, pending)
@@ -213,12 +218,31 @@ def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
             log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
     if position is None:
         ledger, position = begin_ledger(store)
-    folded = 0
-    for read in store.tail(position):
+    return ledger, position, fold(store, ledger, position)
+
+
+KERNELS_FROM = 20_000
+"""A log of so many events is read with kernels, which take a second or more to load."""
+
+PROGRESS_EVERY = 200_000
+"""So many events are read between two lines that say how far it has come: some seconds."""
+
+
+def fold(store: Store, ledger: Ledger, position: Position, before: Callable[[ReadEntry], None] = lambda _: None) -> int:
+    """Apply what the log has after a position, and advance it: how many events that were.
+
+    ``before`` is called with each event before it is applied.
+    """
+    n = 0
+    for n, read in enumerate(store.tail(dict(position)), 1):
+        if n == KERNELS_FROM:
+            ops.load()
+        if n % PROGRESS_EVERY == 0:
+            log.info("%d events of the log were read", n)
+        before(read)
         ledger.apply(read.entry)
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
-        folded += 1
-    return ledger, position, folded
+    return n
 
 
 def open_snapshot(store: Store, snapshot: Snapshot) -> Ledger:
@@ -296,72 +320,103 @@ def verify(store: Store) -> VerifyReport:
     All is read in one transaction, so a service may write meanwhile. ``DamagedLog`` is raised where an event cannot be
     read at all.
     """
+    return check_log(store)[0]
+
+
+def check_log(store: Store) -> tuple[VerifyReport, Ledger, Position]:
+    """What ``verify`` finds, and the fold of the log with its position."""
+    whole, position, n_events, n_snapshots = Ledger(), Position(), 0, 0
     with store.read_transaction():
         faults = [lost] if (lost := store.lost_tail()) else []
         if (found := store.check()) != "ok":
             faults.append(f"the database is damaged: {found}")
-        whole, n_events = fold_log(store, None)
-        faults += [f"problem {name!r} cannot be read: {error!r}" for (_, name), error in whole.broken.items()]
-        faults += compare_ledgers(whole, restore_ledger(store)[0], "the counters")
-        n, snapshots = 0, ((part, one) for part in (store, *store.problem_logs()) for one in part.snapshots())
-        for n, (part, saved) in enumerate(snapshots, 1):
-            faults += _snapshot_faults(part, saved, f"snapshot {n}")
-        return VerifyReport(n_events, len(whole.problems), len(whole.pending), n, faults)
+        for part in store.logs():
+            ledger, reached = begin_ledger(part)
+            snapshots = Snapshots(part, ledger)
+            n_events += fold(part, ledger, reached, snapshots.compare_before)
+            faults += snapshots.finish(n_snapshots)
+            n_snapshots += len(snapshots.saved)
+            whole.include(ledger)
+            position |= reached
+    broken = [f"problem {name!r} cannot be read: {error!r}" for (_, name), error in whole.broken.items()]
+    report = VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, broken + faults)
+    return report, whole, position
 
 
-def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
-    """Where a snapshot differs from the fold of the log up to its position."""
-    snapshot = decode_snapshot(saved)
-    if snapshot is None:
-        return [f"{what}: its hash does not fit"]
-    return compare_ledgers(fold_log(store, snapshot.position)[0], open_snapshot(store, snapshot), what)
+class Snapshots:
+    """The snapshots of a log, each compared with the fold of the log when that has come to its position.
+
+    Events of a log are read by their numbers. Only logs of workers of earlier versions are not: their snapshots are of
+    no use, since such logs are resharded before they are served.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store, self._ledger = store, ledger
+        self.saved = list(store.snapshots())
+        self._faults: dict[int, list[str]] = {}
+        self._due: list[tuple[int, int]] = []
+        for n, saved in enumerate(self.saved):
+            if (snapshot := decode_snapshot(saved)) is None:
+                self._faults[n] = [": its hash does not fit"]
+            elif not any(name.startswith("w") for name in snapshot.position):
+                self._due.append((max(snapshot.position.values(), default=0), n))
+        self._due.sort(reverse=True)
+
+    def compare_before(self, read: ReadEntry) -> None:
+        """Compare the snapshots that end before an event."""
+        while self._due and self._due[-1][0] < read.seq:
+            self._compare()
+
+    def _compare(self) -> None:
+        _, n = self._due.pop()
+        if (snapshot := decode_snapshot(self.saved[n])) is not None:
+            self._faults[n] = compare_ledgers(self._ledger, open_snapshot(self._store, snapshot))
+
+    def finish(self, before: int) -> list[str]:
+        """All faults, those of the counters in use included, when all events have been read.
+
+        The snapshots are numbered after those ``before`` them.
+        """
+        while self._due:
+            self._compare()
+        faults = []
+        if self.saved:  # otherwise what is in use is the same fold
+            faults = [f"the counters{fault}" for fault in compare_ledgers(self._ledger, restore_ledger(self._store)[0])]
+        return faults + [f"snapshot {before + n + 1}{fault}" for n in sorted(self._faults) for fault in self._faults[n]]
 
 
-def compare_ledgers(past: Ledger, other: Ledger, what: str) -> list[str]:
-    """Where a state differs from the fold of the log."""
+def compare_ledgers(past: Ledger, other: Ledger) -> list[str]:
+    """Where a state differs from the fold of the log; each is what follows the name of the state in a sentence."""
     want, have = ({key: encode_counters(*key, one) for key, one in part.problems.items()} for part in (past, other))
-    faults = [f"{what}: problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
+    faults = [f": problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
     for key in want.keys() & have.keys():
         if want[key] != have[key]:
-            faults.append(f"{what} of problem {key[1]!r} differ from the fold of the log")
+            faults.append(f" of problem {key[1]!r} differ from the fold of the log")
     pending, found = ({key: one.step for key, one in part.pending.items()} for part in (past, other))
     if pending != found:
-        faults.append(f"{what}: its open decisions differ from the fold of the log")
+        faults.append(": its open decisions differ from the fold of the log")
     return faults
 
 
 def repair(store: Store) -> int:
-    """Replace all snapshots by one that is the fold of the log: how many events it holds.
+    """Replace all snapshots by those of the fold of the log: how many events it holds.
 
     The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
     """
     store.keep_out_others()
     if (found := store.check()) != "ok":
         raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
-    whole, n_events = fold_log(store, None)
-    position: Position = {}
-    for read in store.tail({}):  # also what a base holds already: the numbers are those of the whole log
-        position[read.worker] = max(read.seq, position.get(read.worker, 0))
-    for (_, name), error in whole.broken.items():
-        raise SuperarmError(f"problem {name!r} cannot be read: {error!r}; nothing was changed")
+    n_events, rebuilt = 0, []
+    for part in store.logs():
+        ledger, position = begin_ledger(part)
+        n_events += fold(part, ledger, position)
+        for (_, name), error in ledger.broken.items():
+            raise SuperarmError(f"problem {name!r} cannot be read: {error!r}; nothing was changed")
+        rebuilt.append((part, take_snapshot(ledger, position)))
     store.drop_snapshots()
-    store.save(take_snapshot(whole, position))
+    for part, saved in rebuilt:
+        part.save(saved)
     return n_events
-
-
-def fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
-    """The ledger that follows from the log, or from its events up to a position; and how many events that were."""
-    ledger, begin = begin_ledger(store)
-    n_events = 0
-    for read in store.tail(begin):
-        if until is None or read.seq <= until.get(read.worker, 0):
-            n_events += 1
-            ledger.apply(read.entry)
-    return ledger, n_events
-
-
-OldDecisions = dict[Key, Key]
-"""Decisions that leave the log, each with its problem."""
 
 
 def compact(store: Store, before: int) -> int:
@@ -370,9 +425,9 @@ def compact(store: Store, before: int) -> int:
     Decisions that were erased, or whose problem was deleted, are removed whatever their age.
     """
     store.keep_out_others()
-    if faults := verify(store).faults:
-        raise SuperarmError(f"the log is not sound ({faults[0]}): nothing was done; see superarm verify")
-    ledger, position, _ = restore_ledger(store)
+    report, ledger, position = check_log(store)
+    if report.faults:
+        raise SuperarmError(f"the log is not sound ({report.faults[0]}): nothing was done; see superarm verify")
     if any(log.startswith("w") for log in position):
         raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard first")
     old = choose_old(store, ledger, before)
@@ -381,34 +436,35 @@ def compact(store: Store, before: int) -> int:
     return len(old)
 
 
-def choose_old(store: Store, ledger: Ledger, before: int) -> OldDecisions:
+def choose_old(store: Store, ledger: Ledger, before: int) -> set[Key]:
     """The decisions that leave the log, whose state is ``ledger``."""
-    problems: OldDecisions = {}
-    last: dict[Key, int] = defaultdict(int)
-    gone = set[Key]()
+    old, kept, gone = set[Key](), set(ledger.pending), set[Key]()
     for read in store.tail({}):
         tenant, kind, stream, _, event = read.entry
         if kind != "decision":
             continue
+        key = tenant, stream
         if isinstance(event, Asked):
-            problems[tenant, stream] = tenant, event.problem
+            old.add(key)
+        if event.at >= before:
+            kept.add(key)
         if isinstance(event, Erased) or (isinstance(event, Asked) and not ledger.serves(tenant, open_record(event))):
-            gone.add((tenant, stream))
-        last[tenant, stream] = max(event.at, last[tenant, stream])
-    old = gone | {key for key, at in last.items() if at < before and key not in ledger.pending}
-    return {key: problem for key, problem in problems.items() if key in old}
+            gone.add(key)
+    kept -= gone
+    old -= kept
+    return old
 
 
-def remove(store: Store, ledger: Ledger, position: Position, old: OldDecisions) -> None:
+def remove(store: Store, ledger: Ledger, position: Position, old: set[Key]) -> None:
     """Remove decisions from the log, whose state and position these are."""
     if not old:
         return
     notes = []
-    for (_, stream), problem in old.items():
-        if (state := ledger.problems.get(problem)) is not None and state.learnt is not None:
-            # What was learnt stays; an erasure could not find the decision.
-            state.learnt.counts.name_unit(stream.removeprefix(f"{problem[1]}/"), None)
-    for problem, n in Counter(old.values()).items():
+    for tenant, stream in old:
+        name, _, id = stream.partition("/")
+        if (state := ledger.problems.get((tenant, name))) is not None and state.learnt is not None:
+            state.learnt.counts.name_unit(id, None)  # what was learnt stays; an erasure could not find the decision
+    for problem, n in Counter((tenant, stream.partition("/")[0]) for tenant, stream in old).items():
         known, event = ledger.problems.get(problem), Compacted(int(time.time() * 1000), n)
         step = 1 + (ledger.deleted[problem] if known is None else known.step)
         line = LogLine(problem[0], "problem", problem[1], step, encode(event), problem[1])
