@@ -1,8 +1,7 @@
 # make demo               set up and run the main job: a table and a figure
 # make test               set up; check style, types, layers and weight; run the tests of the first tier: six minutes
-# make test-all           run the second tier: fleets, upgrades, fuzzing, every page, the built package
+# make test-all           run the second tier: fleets, fuzzing, every page, the built package
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
-# make test-upgrade       let earlier versions and this one serve the same database, by turns and at once, under load
 # make fuzz               try the HTTP interface with thousands of inputs for SECONDS=600
 # make responsive         send the largest legal requests to a service; fail if health waits for more than 250 ms (idle machine)
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
@@ -37,7 +36,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The processor time that a file may take in make test, in seconds.
 BUDGET := 20
 
-.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -52,7 +51,7 @@ test:
 # What make test leaves out.
 test-all: optional-system
 	@$(MAKE) --no-print-directory slow
-	@$(MAKE) --no-print-directory test-upgrade test-package docs-test
+	@$(MAKE) --no-print-directory test-package docs-test
 
 checks: lint types layers weight
 
@@ -126,10 +125,6 @@ layers: $(READY)
 
 test-versions:
 	$(PYTHON) -m tools.versions
-
-# Earlier versions come out of the repository's history.
-test-upgrade: $(READY)
-	$(BIN)/python -m tests.service.versions
 
 test-package: $(READY)
 	$(BIN)/python -m tools.package_test

@@ -52,11 +52,15 @@ class Replay:
     def __init__(self, policy, problem, expected, replications=2, partial=False):
         self.policy, self.problem, self.expected, self.R = policy, problem, expected, replications
         policy.validate(problem)
-        self.tally = policy.new_tally(problem, replications, partial)
-        self.memory = policy.prepare(problem, self.tally)
+        self.memory = policy.new_memory(problem, replications, partial)
+
+    @property
+    def tally(self):
+        return self.memory.tally
 
     def choose(self, t, waiting=None, eligible=None):
         """The batches (R, K) of round ``t``, as recorded."""
+        self.memory.advance(t)
         shape = self.tally.pulls.shape
         counts = self.tally.pulls + (0.0 if waiting is None else waiting)
         eligible = np.ones(shape, bool) if eligible is None else eligible
@@ -67,7 +71,7 @@ class Replay:
         return batch
 
     def learn(self, t, action, outcome, seen=None, sign=1.0):
-        self.policy.learn(self.problem, self.tally, self.memory, Feedback(t, action, outcome, seen), sign)
+        self.memory.learn(Feedback(t, action, outcome, seen), sign)
 
     def play(self, rounds, draw, undo=0, first=1):
         """Play; ``draw(t, action)`` gives outcome and seen. Every ``undo`` rounds take back a late observation."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from superarm.actions import Explicit, Matching, Subsets
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
-from superarm.core.tally import Feedback
+from superarm.core.tally import Feedback, Tally
 from superarm.environments import Bernoulli
 from superarm.oracles import Greedy
 from superarm.policies import batch
@@ -97,14 +97,13 @@ def test_replications_decide_as_separate_runs():
     for policy, reward, k in POLICIES.values():
         problem = seven_arms(reward, k)
         rng, told = np.random.default_rng(7), []
-        tallies = [policy.new_tally(problem, n) for n in (3, 1, 1, 1)]
-        memories = [policy.prepare(problem, tally) for tally in tallies]
+        memories = [policy.new_memory(problem, n) for n in (3, 1, 1, 1)]
         for t in range(1, 20):
-            batches = [policy.choose(problem, problem.view(a, t), m) for a, m in zip(tallies, memories, strict=True)]
+            batches = [policy.choose(problem, problem.view(one.tally, t), one) for one in memories]
             assert batches[0].tolist() == np.concatenate(batches[1:]).tolist()
             told = (rng.random((3, k, 3)) < p[batches[0]]).astype(float)
-            for rows, tally, memory in zip((slice(0, 3), [0], [1], [2]), tallies, memories, strict=True):
-                policy.learn(problem, tally, memory, Feedback(t, batches[0][rows], told[rows]))
+            for rows, memory in zip((slice(0, 3), [0], [1], [2]), memories, strict=True):
+                memory.learn(Feedback(t, batches[0][rows], told[rows]))
 
 
 def test_what_does_not_apply_is_refused():
@@ -148,10 +147,8 @@ def test_both_searches_against_every_batch(kind, monkeypatch):
 
 def told(problem, hits, pulls):
     """A view of round 70 after so many pulls of each arm, of which some items were hit."""
-    tally = batch.Tally(problem.support)
-    tally.pulls[0], tally.total[0], tally.square[0] = pulls, hits.T, hits.T
-    tally.refresh()
-    return problem.view(tally, 70)
+    sums = {"pulls": pulls[None], "total": hits.T[None], "square": hits.T[None]}
+    return problem.view(Tally(problem.support).from_arrays(sums), 70)
 
 
 PULLS = np.array([3.0, 9.0, 5.0, 20.0, 6.0])
@@ -200,14 +197,14 @@ def test_the_index_of_escb_is_that_of_the_paper(hair):
     pair = 1.0 / 9.0 + 1.0 / 9.0 + math.sqrt(f / 2.0 * (1.0 / 9.0 + 1.0 / 9.0))
     hits = np.array([[1.0], [1.0], [4.0 * (pair - math.sqrt(f / 2.0 / 4.0) + hair)]])  # a hair worse, or better
     view = told(problem, hits, pulls)
-    assert arms(policy.choose(problem, view, policy.prepare(problem, view.tally))[0]) == ([2] if hair > 0.0 else [0, 1])
+    assert arms(policy.choose(problem, view, policy.new_memory(problem, 1))[0]) == ([2] if hair > 0.0 else [0, 1])
 
 
 def test_an_arm_of_which_nothing_was_told_yet_is_worth_all_it_can_be():
     problem, policy = Problem(2, 1, Linear(), Explicit([[0], [1]])), escb(c=0.0)
     view = told(problem, np.array([[40.0], [0.0]]), np.array([50.0, 0.0]))
     view.counts = np.array([[50.0, 50.0]])  # arm 1 is under way fifty times
-    assert policy.choose(problem, view, policy.prepare(problem, view.tally)).tolist() == [[1]]
+    assert policy.choose(problem, view, policy.new_memory(problem, 1)).tolist() == [[1]]
 
 
 def test_escb_finds_the_best_matching():

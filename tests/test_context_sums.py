@@ -1,5 +1,6 @@
 """The sums of regressions are exact in any order, and estimates follow from them alone."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,12 @@ def feedbacks(problem, n, logistic, seed=0, replications=1):
     return found
 
 
+def assert_equal_arrays(found, expected):
+    assert found.keys() == expected.keys()
+    for name, part in expected.items():
+        np.testing.assert_array_equal(found[name], part, name)
+
+
 def naive_features(problem, given, arm, item, sharing):
     """The features of an entry of replication 0, as the documentation of ``Context`` writes them."""
     x, z = given.x[0], np.concatenate([[1.0], ARMS[arm]]) if sharing is True else np.ones(1)
@@ -68,11 +75,11 @@ def naive_features(problem, given, arm, item, sharing):
 def test_sums_are_those_of_the_definition(sharing, options, logistic):
     problem = make((models.Logistic if logistic else models.Linear)(shared=sharing), **options)
     policy = new.logistic_kl_ucb() if logistic else new.c2_ucb()
-    tally, told = policy.new_tally(problem, 1), feedbacks(problem, 6, logistic)
+    memory, told = policy.new_memory(problem, 1), feedbacks(problem, 6, logistic)
     d, sums = problem.context.dimension(problem.n_items), {}
     matrix = SUPPORT.toarray() if options.get("sparse") else np.ones((N_ARMS, N_ITEMS))
     for one in told:
-        tally.record(one)
+        memory.learn(one)
         for k, arm in enumerate(one.action[0].tolist()):
             for place, item in enumerate(np.flatnonzero(matrix[arm])):
                 if one.seen[0, k, place]:
@@ -83,11 +90,12 @@ def test_sums_are_those_of_the_definition(sharing, options, logistic):
                     a, b = sums.setdefault(key, (np.zeros((d, d)), np.zeros(d)))
                     a += weight * np.outer(phi, phi)
                     b += share * phi
-    full = unpack(tally.moments.precision[0], d)
+    found = memory.tally.regression
+    full = unpack(found.precision[0], d)
     assert sorted(sums) == np.flatnonzero(full.any((1, 2))).tolist()
     for key, (a, b) in sums.items():
         np.testing.assert_array_equal(full[key], a)
-        np.testing.assert_array_equal(tally.moments.response[0, key], b)
+        np.testing.assert_array_equal(found.response[0, key], b)
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
@@ -98,31 +106,21 @@ def test_sums_are_exact_in_any_order_merged_and_undone(sharing, seed, order, cut
     policy = new.logistic_kl_ucb(0.1, ridge=0.01) if logistic else new.vac2_ucb()
     told = feedbacks(problem, 12, logistic, seed)
 
-    def learn(tally, memory, some, sign=1.0):
-        for one in some:
-            policy.learn(problem, tally, memory, one, sign)
+    def learnt(*parts):
+        memory = policy.new_memory(problem, 1)
+        for some, sign in parts:
+            for one in some:
+                memory.learn(one, sign)
+        return memory
 
-    tallies = [policy.new_tally(problem, 1) for _ in range(3)]
-    memories = [policy.prepare(problem, tally) for tally in tallies]
-    learn(tallies[0], memories[0], told[:8])
-    learn(tallies[1], memories[1], told[8:])
-    learn(tallies[1], memories[1], [told[n] for n in order])
-    learn(tallies[1], memories[1], told[8:], -1.0)
-    parts = [policy.new_tally(problem, 1) for _ in range(2)]
-    for part, some in zip(parts, (told[:cut], told[cut:8]), strict=True):
-        learn(part, policy.prepare(problem, part), some)
-        tallies[2].add(part)
-    for tally in tallies[1:]:
-        for name in ("precision", "response"):
-            np.testing.assert_array_equal(getattr(tally.moments, name), getattr(tallies[0].moments, name))
-        np.testing.assert_array_equal(tally.total, tallies[0].total)
-    np.testing.assert_array_equal(
-        *(policy.coefficients(problem, t, m) for t, m in zip(tallies[:2], memories, strict=False))
-    )
-    if logistic:
-        saved = [policy.save_state(memory) for memory in memories[:2]]
-        for name in saved[0]:
-            np.testing.assert_array_equal(saved[0][name], saved[1][name])
+    memory = learnt((told[:8], 1.0))
+    undone = learnt((told[8:], 1.0), ([told[n] for n in order], 1.0), (told[8:], -1.0))
+    merged = policy.new_memory(problem, 1)
+    for some in (told[:cut], told[cut:8]):
+        merged.tally.add(learnt((some, 1.0)).tally)
+    assert_equal_arrays(undone.to_arrays(), memory.to_arrays())
+    assert_equal_arrays(merged.tally.to_arrays(), memory.tally.to_arrays())
+    np.testing.assert_array_equal(policy.coefficients(problem, undone), policy.coefficients(problem, memory))
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
@@ -132,45 +130,39 @@ def test_a_restored_memory_is_that_of_the_live_agent(model, sharing):
     logistic = model is models.Logistic
     problem = make(model(shared=sharing, **({"kept": 40} if logistic else {})))
     policy = new.logistic_kl_ucb(0.1, ridge=0.01) if logistic else new.c2_ucb(0.1)
-    tally = policy.new_tally(problem, 1)
-    memory, told = policy.prepare(problem, tally), feedbacks(problem, 20, logistic)
+    memory, told = policy.new_memory(problem, 1), feedbacks(problem, 20, logistic)
     for n in np.random.default_rng(3).permutation(20).tolist():
-        policy.learn(problem, tally, memory, told[n])
-        policy.coefficients(problem, tally, memory)
-        policy.refit(problem, memory, 12)
-    policy.learn(problem, tally, memory, told[2], -1.0)
-    again = policy.prepare(problem, tally)
+        memory.learn(told[n])
+        policy.coefficients(problem, memory)
+        if (plan := memory.plan(12)) is not None:
+            memory.accept(plan)
+    memory.learn(told[2], -1.0)
+    again = policy.new_memory(problem, 1).from_arrays(memory.to_arrays())
     if logistic:
-        assert memory.kept[0].limit < 20
-        assert memory.kept[0].until.any()
-        policy.restore_state(again, policy.save_state(memory))
-    np.testing.assert_array_equal(
-        policy.coefficients(problem, tally, memory), policy.coefficients(problem, tally, again)
-    )
+        assert memory.logits.kept[0].limit < 20
+        assert memory.logits.kept[0].until.any()
+    np.testing.assert_array_equal(policy.coefficients(problem, memory), policy.coefficients(problem, again))
+    assert_equal_arrays(again.to_arrays(), memory.to_arrays())
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_pending_decisions_narrow_the_intervals_as_if_they_were_observed(sharing):
     problem, policy = make(models.Linear(shared=sharing), pairs=1), new.c2_ucb(0.2)
-    tally, told = policy.new_tally(problem, 1), feedbacks(problem, 9, False)
-    memory = policy.prepare(problem, tally)
+    memory, told = policy.new_memory(problem, 1), feedbacks(problem, 9, False)
     for one in told[:6]:
-        policy.learn(problem, tally, memory, one)
-    pending = np.zeros_like(tally.moments.precision)
-    view = problem.view(tally, 7)
+        memory.learn(one)
+    sums, ridge = memory.tally.regression, memory.ridge
+    pending = np.zeros_like(sums.precision)
+    view = problem.view(memory.tally, 7)
     for one in told[6:]:
         add_precision(pending, (design_of(problem), problem.support), one.action, one.context, 1.0)
         view.context = replace(told[0].context, pending=pending.copy())
         q = policy.scores(problem, view, memory)
-        d = pending.shape[2]
-        whole = unpack(tally.moments.precision + pending, memory.theta.shape[2])
+        whole = unpack(sums.precision + pending, ridge.theta.shape[2])
         whole += policy.rule.penalty * design_of(problem).longest * np.eye(whole.shape[-1])
-        np.testing.assert_allclose(
-            memory.widen(tally.moments, 1.0, view.context.pending), np.linalg.inv(whole), atol=1e-12
-        )
-        fresh = policy.prepare(problem, tally)
+        np.testing.assert_allclose(ridge.widen(sums, 1.0, view.context.pending), np.linalg.inv(whole), atol=1e-12)
+        fresh = policy.new_memory(problem, 1).from_arrays(memory.to_arrays())
         np.testing.assert_array_equal(policy.scores(problem, view, fresh), q)
-        assert d
     view.context = replace(told[0].context, pending=None)
     assert (policy.scores(problem, view, memory) >= q).all()
 
@@ -179,12 +171,11 @@ def test_pending_decisions_narrow_the_intervals_as_if_they_were_observed(sharing
 @pytest.mark.parametrize("sparse", [False, True])
 def test_many_contexts_on_one_tally_are_scored_as_one_by_one(sharing, sparse):
     problem, policy = make(models.Linear(shared=sharing), sparse, pairs=2), new.vac2_ucb(0.1)
-    tally = policy.new_tally(problem, 1)
-    memory = policy.prepare(problem, tally)
+    memory = policy.new_memory(problem, 1)
     for one in feedbacks(problem, 6, False):
-        policy.learn(problem, tally, memory, one)
+        memory.learn(one)
     many = feedbacks(problem, 1, False, 5, replications=4)[0].context
-    view = problem.view(tally, 7)
+    view = problem.view(memory.tally, 7)
     view.context = many
     together = policy.scores(problem, view, memory)
     for r in range(4):
@@ -194,12 +185,11 @@ def test_many_contexts_on_one_tally_are_scored_as_one_by_one(sharing, sparse):
 
 def test_a_refit_is_the_estimate_of_maximum_likelihood():
     problem, policy = make(models.Logistic(shared=True, prior_mean=0.3)), new.logistic_kl_ucb(ridge=0.02)
-    tally = policy.new_tally(problem, 1)
-    memory, told = policy.prepare(problem, tally), feedbacks(problem, 30, True)
-    for one in told:
-        policy.learn(problem, tally, memory, one)
-    refit, kept = policy.plan_refit(problem, memory, 30), memory.kept[0]
-    assert refit.groups.tolist() == [0]
+    memory = policy.new_memory(problem, 1)
+    for one in feedbacks(problem, 30, True):
+        memory.learn(one)
+    plan, kept = memory.plan(30), memory.logits.kept[0]
+    assert plan["0.groups"].tolist() == [0]
     phi, _ = kept.features(kept.rows)
     offset, ridge = policy.likelihood(problem)
 
@@ -208,41 +198,41 @@ def test_a_refit_is_the_estimate_of_maximum_likelihood():
         return np.logaddexp(0.0, eta).sum() - kept.rows[:, 4] @ eta + 0.5 * ridge * theta @ theta
 
     best = minimize(loss, np.zeros(phi.shape[1]), method="BFGS", options={"gtol": 1e-9})
-    np.testing.assert_allclose(refit.points[0], best.x, atol=1e-6)
-    policy.take_refit(problem, memory, refit)
-    np.testing.assert_allclose(policy.coefficients(problem, tally, memory)[0, 0], best.x, atol=1e-5)
-    assert policy.plan_refit(problem, memory, 31) is None
+    np.testing.assert_allclose(plan["0.points"][0], best.x, atol=1e-6)
+    memory.accept(plan)
+    np.testing.assert_allclose(policy.coefficients(problem, memory)[0, 0], best.x, atol=1e-5)
+    assert memory.plan(31) is None
 
 
 def test_sums_of_earlier_frames_are_those_of_their_features_in_the_present_one():
     """Exact up to the rounding of features: the map of a frame is linear in the features."""
     features = Features(numeric=["age"], categorical={"country": ["NO", "SE"]})
     problem, policy = make(models.Linear(shared=True), features=features), new.c2_ucb()
-    history, tally = new.ContextHistory(problem), policy.new_tally(problem, 1)
+    history, memory = new.ContextHistory(problem), policy.new_memory(problem, 1)
     frames, ages = history.frames, (30.0, 50.0, 34.0, 46.0)
     for age in ages:
         frames.count({"age": age})
-    memory = history.begin_frame(policy, tally, policy.prepare(problem, tally), frames.moments.frame(1))
+    history.begin_frame(memory, frames.moments.frame(1))
     action, weights = np.array([2, 0]), np.full((1, 2, N_ITEMS), 4.0)
 
-    def tell(frame, sums, sign=1.0):
+    def tell(frame, memory, sign=1.0):
         given = problem.context.encode({"age": 41.0, "country": "NO"}, frame, N_ARMS)
         contexts = replace(Contexts.of([given], [1], N_ARMS, frame.version), weights=weights)
-        policy.learn(problem, sums, memory, Feedback(1, action[None], np.ones((1, 2, N_ITEMS)), None, contexts), sign)
+        memory.learn(Feedback(1, action[None], np.ones((1, 2, N_ITEMS)), None, contexts), sign)
 
-    tell(frames.frame, tally)
-    first, before = frames.frame, tally.moments.precision.copy()
+    tell(frames.frame, memory)
+    first, before = frames.frame, memory.tally.regression.precision.copy()
     for age in (90.0, 20.0, 70.0):
         frames.count({"age": age})
-    memory = history.begin_frame(policy, tally, memory, frames.moments.frame(2))
-    direct = policy.new_tally(problem, 1)
-    direct.moments.begin(frames)
+    history.begin_frame(memory, frames.moments.frame(2))
+    direct = policy.new_memory(problem, 1)
+    direct.carry(frames)
     tell(frames.frame, direct)
-    np.testing.assert_allclose(tally.moments.precision, direct.moments.precision, atol=0.02)
-    carried = tally.moments.precision.copy()
-    tell(first, tally)
-    tell(first, tally, -1.0)
-    np.testing.assert_array_equal(tally.moments.precision, carried)
+    carried = memory.tally.regression.precision.copy()
+    np.testing.assert_allclose(carried, direct.tally.regression.precision, atol=0.02)
+    tell(first, memory)
+    tell(first, memory, -1.0)
+    np.testing.assert_array_equal(memory.tally.regression.precision, carried)
     assert np.abs(before - carried).max() > 0.1
     again = Frames(problem.context)
     again.from_plain(frames.to_plain())
@@ -264,32 +254,33 @@ def test_what_is_known_grows_with_arms_and_items(sharing, items):
         for n_arms, n_items in ((3, items[0]), (N_ARMS, items[1]))
     )
     policy, history, room = new.logistic_kl_ucb(), new.ContextHistory(small), ((0, 0), (0, 0), (0, items[1] - items[0]))
-    tallies = [policy.new_tally(problem, 1) for problem in (small, large)]
+    memory, other = (policy.new_memory(problem, 1) for problem in (small, large))
     for one in feedbacks(small, 8, True):
         one.action %= 3
         there = replace(
             one.context, **{part: np.pad(getattr(one.context, part), room) for part in ("weights", "shifts")}
         )
-        tallies[0].record(one)
-        tallies[1].record(Feedback(one.t, one.action, np.pad(one.outcome, room), np.pad(one.seen, room), there))
-    grown, learnt = tallies[0].moments.grown(large.support, design_of(large)), tallies[1].moments
-    history.pending[...] = tallies[0].moments.precision
+        memory.learn(one)
+        other.learn(Feedback(one.t, one.action, np.pad(one.outcome, room), np.pad(one.seen, room), there))
+    before = copy.deepcopy(memory.to_arrays())
+    grown = memory.grown(large, 8)
+    assert_equal_arrays(memory.to_arrays(), before)
+    history.pending[...] = memory.tally.regression.precision
     history.grow(large)
-    np.testing.assert_array_equal(history.pending, grown.precision)
+    sums, learnt = grown.tally.regression, other.tally.regression
+    np.testing.assert_array_equal(history.pending, sums.precision)
     d, told_apart = design_of(small).d, bool(design_of(small).n_item) == bool(design_of(large).n_item)
-    full, there = (unpack(sums.precision[0], design_of(large).d) for sums in (grown, learnt))
+    full, there = (unpack(one.precision[0], design_of(large).d) for one in (sums, learnt))
     np.testing.assert_array_equal(full[:, :d, :d], there[:, :d, :d])
-    np.testing.assert_array_equal(grown.response[..., :d], learnt.response[..., :d])
+    np.testing.assert_array_equal(sums.response[..., :d], learnt.response[..., :d])
+    assert len(memory.logits.kept[0].rows)
     if told_apart:
-        np.testing.assert_array_equal(full, there)
-        np.testing.assert_array_equal(grown.response, learnt.response)
+        assert_equal_arrays(grown.to_arrays(), other.to_arrays())
     else:  # items were not told apart when these observations came
         assert not full[:, d:].any()
-        assert not grown.response[..., d:].any()
-    held = policy.save_state(policy.prepare(small, tallies[0])) | {"rows": np.ones((4, 7))}
-    kept = new.grow_kept(held, *((design_of(one), one.support) for one in (small, large)))
-    assert len(kept["rows"]) == (4 if told_apart else 0)
-    assert kept["point"].shape == learnt.response[0].shape
+        assert not sums.response[..., d:].any()
+        assert not len(grown.logits.kept[0].rows)
+    assert grown.logits.kept[0].point.shape == learnt.response[0].shape
 
 
 def play(problem, policy, horizon, replications, seed=1):
@@ -320,24 +311,23 @@ def test_kernels_decide_as_numpy(sharing):
     for mode in ("numpy", "numba"):
         with engine(mode):
             made, run = play(problem, policy, 40, 2)
-            found.append((made, run.memory.theta, run.memory.inverse))
+            found.append((made, run.memory.logits.theta, run.memory.logits.inverse))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 def test_an_explanation_adds_up_to_the_estimate():
     problem, policy = make(models.Linear(shared=True), pairs=1, n_items=1), new.c2_ucb()
-    history, tally = new.ContextHistory(problem), policy.new_tally(problem, 1)
-    memory = policy.prepare(problem, tally)
+    history, memory = new.ContextHistory(problem), policy.new_memory(problem, 1)
     for one in feedbacks(problem, 5, False):
-        policy.learn(problem, tally, memory, one)
-    view = problem.view(tally, 6)
+        memory.learn(one)
+    view = problem.view(memory.tally, 6)
     encoded = EncodedContext(0, np.array([1.0, 0.25, -0.5]), grid(np.linspace(-1, 1, N_ARMS)))
     view.context = history.contexts(encoded)
     estimates, optimistic = policy.estimates(problem, view, memory)
     action = policy.choose(problem, view, memory)[0]
     made = history.decide(encoded, policy.weigh(problem, view, memory, action[None]), action)
-    effects = history.effects(policy, tally, memory, made, 3)
+    effects = history.effects(policy, memory, made, 3)
     assert list(effects)[:3] == ["intercept", "0", "1"]
     np.testing.assert_allclose(sum(effects.values()), estimates[0, 0, 3], atol=1e-3)
     assert (optimistic >= np.clip(estimates, 0, 1)).all()
@@ -347,18 +337,19 @@ def test_an_explanation_adds_up_to_the_estimate():
 @pytest.mark.parametrize("policy", [new.comb_lin_ts(), new.c2_ucb(0.2)], ids=["comb_lin_ts", "c2_ucb"])
 def test_many_decisions_on_one_tally_are_those_made_one_by_one(sharing, policy):
     problem = make(models.Linear(shared=sharing), pairs=1)
-    tally, told = policy.new_tally(problem, 1), feedbacks(problem, 6, False)
-    memory = policy.prepare(problem, tally)
-    for one in told:
-        policy.learn(problem, tally, memory, one)
+    memory = policy.new_memory(problem, 1)
+    for one in feedbacks(problem, 6, False):
+        memory.learn(one)
     many, keys = feedbacks(problem, 1, False, 5, replications=16)[0].context, np.arange(16, dtype=np.uint64)
 
     def choose(some):
         n = len(keys[some])
         view = replace(
-            problem.view(tally, 7), keys=keys[some], context=replace(many, x=many.x[some], pairs=many.pairs[some])
+            problem.view(memory.tally, 7),
+            keys=keys[some],
+            context=replace(many, x=many.x[some], pairs=many.pairs[some]),
         )
-        view.counts, view.eligible = np.repeat(tally.pulls, n, 0), np.ones((n, N_ARMS), bool)
+        view.counts, view.eligible = np.repeat(memory.tally.pulls, n, 0), np.ones((n, N_ARMS), bool)
         view.pinned = np.empty((n, 0), np.int64)
         return policy.choose(problem, view, memory), policy.weigh(problem, view, memory, view.pinned[:, :0]).weights
 
@@ -372,8 +363,7 @@ def test_many_decisions_on_the_tally_of_all_segments():
     context = Context(Features(categorical={"country": ["NO", "SE", "DK"]}), model=models.Segments(pooling=1.0))
     problem = Problem(N_ARMS, 1, Coverage(), Subsets(K), context=context)
     policy = new.for_context(IndexPolicy(KL(0.5)), problem)
-    tally, rng = policy.new_tally(problem, 1), np.random.default_rng(2)
-    memory = policy.prepare(problem, tally)
+    memory, rng = policy.new_memory(problem, 1), np.random.default_rng(2)
 
     def contexts(segments, t):
         n = len(segments)
@@ -382,17 +372,17 @@ def test_many_decisions_on_the_tally_of_all_segments():
     for t in range(30):
         action = rng.permutation(N_ARMS)[:K][None]
         told = Feedback(t, action, rng.random((1, K, 1)), None, contexts([int(rng.integers(3))], [t]))
-        policy.learn(problem, tally, memory, told)
+        memory.learn(told)
 
     def choose(segments, t):
         n = len(segments)
-        view = problem.view(tally, 31)
-        view.counts, view.eligible = tally.pulls[segments], np.ones((n, N_ARMS), bool)
+        view = problem.view(memory.tally, 31)
+        view.counts, view.eligible = memory.tally.pulls[segments], np.ones((n, N_ARMS), bool)
         view.keys, view.pinned, view.context = view.keys[:n], np.empty((n, 0), np.int64), contexts(segments, t)
         return policy.choose(problem, view, memory)
 
     together = choose([2, 0, 1], [9, 12, 9])
     for n, (segment, t) in enumerate([(2, 9), (0, 12), (1, 9)]):
         np.testing.assert_array_equal(choose([segment], [t])[0], together[n])
-    fresh = policy.prepare(problem, tally)
-    np.testing.assert_array_equal(fresh.sums.total, memory.sums.total)
+    fresh = policy.new_memory(problem, 1).from_arrays(memory.to_arrays())
+    np.testing.assert_array_equal(fresh.sums().total, memory.sums().total)

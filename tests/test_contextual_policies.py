@@ -9,7 +9,6 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback
 from superarm.oracles.base import GREEDY
 from superarm.policies import IndexPolicy
-from superarm.policies.directional import directional_kl_moss
 from superarm.policies.forgetting import Forgetting
 from superarm.simulation import contextual_instances, simulate
 from tests.contexts import COUNTRIES, LEVELS, N_ARMS, USERS, grid, problem_of, replay
@@ -44,7 +43,7 @@ LOGISTIC = {"logistic_kl_ucb": new.logistic_kl_ucb(0.2, 0.1, 0.02), "logistic_ts
 def test_logistic_policies_decide_and_refit_as_recorded(name, kind, options, request):
     problem = problem_of("Logistic", kind | {"prior_mean": 0.2, "kept": 130}, **options)
     run = replay(problem, LOGISTIC[name], list(USERS), recorded(request), 40, options.get("sparse", False))
-    for kept in run.memory.kept:
+    for kept in run.memory.logits.kept:
         assert (kept.until > 0).any()
         assert len(kept.rows) <= 130
 
@@ -87,7 +86,7 @@ def test_policies_that_forget_decide_as_recorded(model, request):
     features = {"categorical": LEVELS} if segments else None
     problem = problem_of(model, {} if segments else {"shared": True}, features)
     policy = new.for_context(Forgetting(FORGOTTEN[model], 7, [1.0, 0.5, 0.25]), problem)
-    assert isinstance(policy, new.ContextForgetting)
+    assert model != "Logistic" or not policy.policy.refits
     replay(problem, policy, COUNTRIES if segments else list(USERS), recorded(request))
 
 
@@ -103,16 +102,15 @@ class Agent:
         self.problem, self.policy = problem, new.for_context(policy, problem)
         self.policy.validate(problem)
         self.history, self.t, self.made = new.ContextHistory(problem), 0, []
-        self.tally = self.policy.new_tally(problem, 1)
-        self.memory = self.policy.prepare(problem, self.tally)
-        self.waiting = np.zeros_like(self.tally.pulls)
+        self.memory = self.policy.new_memory(problem, 1)
+        self.waiting = np.zeros_like(self.memory.tally.pulls)
 
     def ask(self, given, pairs=None):
         self.t += 1
         encoded = self.history.encode(given, pairs)
         row = encoded.segment
-        view = self.problem.view(self.tally, self.t, np.zeros(1, np.uint64))
-        view.counts, view.eligible = (self.tally.pulls + self.waiting)[row : row + 1], view.eligible[:1]
+        view = self.problem.view(self.memory.tally, self.t, np.zeros(1, np.uint64))
+        view.counts, view.eligible = (view.tally.pulls + self.waiting)[row : row + 1], view.eligible[:1]
         view.context = self.history.contexts(encoded)
         action = self.policy.choose(self.problem, view, self.memory)
         made = self.history.decide(encoded, self.policy.weigh(self.problem, view, self.memory, action), action[0])
@@ -123,10 +121,10 @@ class Agent:
         self.history.frames.count(given if isinstance(given, dict) else None)
         frame = self.history.frames.due()
         if frame is not None:
-            self.memory = self.history.begin_frame(self.policy, self.tally, self.memory, frame)
-        plan = getattr(self.policy, "plan_refit", lambda *a: None)(self.problem, self.memory, self.t)
+            self.history.begin_frame(self.memory, frame)
+        plan = self.memory.plan(self.t)
         if plan is not None:
-            self.policy.take_refit(self.problem, self.memory, plan)
+            self.memory.accept(plan)
         return action[0]
 
     def tell(self, n, outcome, sign=1.0):
@@ -134,8 +132,7 @@ class Agent:
         self.waiting[made.encoded.segment, action] -= sign
         self.history.pend(made, action, action, -sign)
         given = self.history.answer(made, action, action)
-        feedback = Feedback(t, action[None], outcome[None], None, given)
-        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
+        self.memory.learn(Feedback(t, action[None], outcome[None], None, given), sign)
 
 
 AGENTS = {
@@ -171,9 +168,8 @@ def test_an_agent_with_pending_decisions_decides_as_recorded(model, pairs, stand
             open_.append(m)
     assert write(made) == recorded(request)
     if name == "Logistic":
-        held, again = agent.policy.save_state(agent.memory), agent.policy.prepare(problem, agent.tally)
-        agent.policy.restore_state(again, held)
-        np.testing.assert_array_equal(again.more.precision, agent.memory.more.precision)
+        again = agent.policy.new_memory(problem, 1).from_arrays(agent.memory.to_arrays())
+        np.testing.assert_array_equal(again.logits.more.precision, agent.memory.logits.more.precision)
 
 
 @pytest.mark.parametrize("name", ["linear_cascade", "contextual_coverage", "segment_coverage", "logistic_coverage"])
@@ -206,7 +202,6 @@ def test_policies_that_do_not_suit_the_model_are_refused():
         (new.vac2_ucb(), plain, "needs a context"),
         (new.vac2_ucb(), segments, "does not learn the model Segments"),
         (IndexPolicy(indices.KL()), linear, "does not read features"),
-        (directional_kl_moss(), segments, "which segments do not keep"),
         (window, standardised, "standardised, and the policy forgets"),
     ):
         with pytest.raises(InvalidArgument, match=match):

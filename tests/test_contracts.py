@@ -20,6 +20,7 @@ from superarm.items.counts import KLMossWithPrior
 from superarm.oracles import Default, Greedy, Oracle
 from superarm.policies import IndexPolicy, Policy, policy
 from superarm.policies.directional import Covariance
+from superarm.policies.memory import Memory
 from superarm.rewards import Reward, Smoothness
 from superarm.simulation import Instance
 from superarm.testing import ContractViolation, check
@@ -102,8 +103,7 @@ LADDER = Problem(4, 2, rewards.Coverage(), Subsets(1))
 VALUES = [
     *(CONTEXT, CONTEXT.features, context.models.Linear(shared=True), context.models.Logistic(prior_mean=0.1)),
     *(context.models.Segments(by=["country"]), contextual.SegmentPolicy(policies.kl_ucb()), contextual.vac2_ucb()),
-    *(contextual.ContextForgetting(contextual.vac2_ucb(), 4, [1.0]), contextual.logistic_ts(0.5)),
-    contextual.PooledSegments(policies.pooled_thompson(1.5)),
+    contextual.logistic_ts(0.5),
     *(contextual.GroupedPolicy(indices.KL()), contextual.Ellipsoid(), contextual.GaussianPosterior()),
     *(contextual.VarianceWeighted(), policies.escb_delta().bonus, policies.least_played().bonus, Covariance()),
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
@@ -388,9 +388,13 @@ class TooShort(Policy):
         return np.zeros(problem.k, np.int64)[:1]
 
 
+class TwiceTold(Memory):
+    def learn(self, feedback, weight=1.0):
+        super().learn(feedback, 1.0)
+
+
 class Remembers(Newest):
-    def learn(self, problem, tally, memory, feedback, sign=1.0):
-        tally.record(feedback, 1.0)
+    remembers = TwiceTold
 
 
 BROKEN = [

@@ -19,7 +19,7 @@ WEIGHTS = np.array([1.0, 0.5, 0.0, 2.0])
 def observed(policy, problem, rng, n_pulls):
     """A tally of some pulls of each arm, and the outcomes, (n_pulls[j], n_items) each."""
     outcomes = [(rng.random((n, problem.n_items)) < rng.random(problem.n_items)) * 1.0 for n in n_pulls]
-    tally = policy.new_tally(problem, 1)
+    tally = policy.new_memory(problem, 1).tally
     for j, rows in enumerate(outcomes):
         rows[:, 1] = np.where(rng.random(len(rows)) < 0.7, rows[:, 0], rows[:, 1])  # two items that move together
         for row in rows:
@@ -144,7 +144,7 @@ def test_entries_of_weight_0_count_neither_in_the_level_nor_in_the_bonus():
     heavy = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1))
     light = sa.Problem(3, 4, sa.Coverage(), sa.Subsets(1), weights=[1.0, 1.0, 0.0, 0.0])
     tally, outcomes = observed(policy, light, rng, [9, 12, 7])
-    same = policy.new_tally(heavy, 1)
+    same = policy.new_memory(heavy, 1).tally
     for j, rows in enumerate(outcomes):
         for row in rows:
             same.record(Feedback(1, np.array([[j]]), row[None, None, :2]))

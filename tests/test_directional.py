@@ -75,11 +75,10 @@ def test_dense_and_sparse_decide_alike_on_any_action_set():
     runs = []
     for support in (None, full):
         problem, policy = Problem(9, 4, Coverage(), NoNeighbours(3), WEIGHTS, support), directional_kl_moss()
-        tally, draw, batches = policy.new_tally(problem, 3), independent(9, p), []
-        policy.prepare(problem, tally)
+        memory, draw, batches = policy.new_memory(problem, 3), independent(9, p), []
         for t in range(1, 40):
-            batches.append(policy.choose(problem, problem.view(tally, t), None))
-            policy.learn(problem, tally, None, Feedback(t, batches[-1], draw(t, batches[-1])[0]))
+            batches.append(policy.choose(problem, problem.view(memory.tally, t), memory))
+            memory.learn(Feedback(t, batches[-1], draw(t, batches[-1])[0]))
         runs.append(np.array(batches))
     assert (runs[0] == runs[1]).all()
 
@@ -188,10 +187,10 @@ def test_arms_have_the_largest_naive_bound_with_unequal_weights_and_dependent_it
     rng = np.random.default_rng(8)
     p = rng.uniform(0.1, 0.5, (6, 4))
     problem, policy = Problem(6, 4, Coverage(), Subsets(3), WEIGHTS), directional_kl_ucb(spread=spread)
-    tally, rows = policy.new_tally(problem, 1), [np.empty((0, 4)) for _ in range(6)]
+    memory, rows = policy.new_memory(problem, 1), [np.empty((0, 4)) for _ in range(6)]
     with ops.engine(engine):
         for t in range(1, 60):
-            action = policy.choose(problem, problem.view(tally, t), policy.prepare(problem, tally))
+            action = policy.choose(problem, problem.view(memory.tally, t), memory)
             c, taken = WEIGHTS.copy(), []
             for j in action[0] if t > 10 else []:
                 level = math.log(t) + 3.0 * math.log(max(1.0, math.log(t)))
@@ -205,7 +204,7 @@ def test_arms_have_the_largest_naive_bound_with_unequal_weights_and_dependent_it
                 c = c * (1.0 - rows[j].mean(axis=0))
             u = rng.random((3, {"together": 1, "blocks": 2, "shares": 1}[law]))
             outcome = (np.repeat(u, 4 // u.shape[1], 1) < p[action[0]]) * (0.8 if law == "shares" else 1.0)
-            policy.learn(problem, tally, None, Feedback(t, action, outcome[None]))
+            memory.learn(Feedback(t, action, outcome[None]))
             for j, x in zip(action[0], outcome, strict=True):
                 rows[j] = np.vstack([rows[j], x])
 
@@ -215,31 +214,30 @@ def test_one_binary_item_gives_kl_moss_and_rewards_that_are_not_linear_the_index
     for problem, items in ((Problem(5, 1, Coverage(), Subsets(1)), 1), (Problem(5, 4, Logistic(0.5), Subsets(2)), 4)):
         chosen = []
         for policy in (directional_kl_moss(), IndexPolicy(KLMoss())):
-            rng, tally = np.random.default_rng(3), policy.new_tally(problem, 4)
-            memory, batches = policy.prepare(problem, tally), []
+            rng, memory, batches = np.random.default_rng(3), policy.new_memory(problem, 4), []
             for t in range(1, 80):
-                batches.append(policy.choose(problem, problem.view(tally, t), memory))
+                batches.append(policy.choose(problem, problem.view(memory.tally, t), memory))
                 u = rng.random((4, problem.k, 1))
-                policy.learn(problem, tally, memory, Feedback(t, batches[-1], np.repeat(u < p[batches[-1]], items, 2)))
+                memory.learn(Feedback(t, batches[-1], np.repeat(u < p[batches[-1]], items, 2)))
             chosen.append(np.array(batches))
         assert (chosen[0] == chosen[1]).all()
 
 
 def test_pinned_arms_come_first_and_a_single_tally_serves_many_views():
     problem, policy = Problem(6, 4, Coverage(), Subsets(3), WEIGHTS), directional_kl_moss()
-    tally, draw = policy.new_tally(problem, 1), independent(1, np.full((6, 4), 0.3))
+    memory, draw = policy.new_memory(problem, 1), independent(1, np.full((6, 4), 0.3))
     for t in range(1, 8):
-        action = policy.choose(problem, problem.view(tally, t), policy.prepare(problem, tally))
-        policy.learn(problem, tally, None, Feedback(t, action, draw(t, action)[0]))
-    view = problem.view(tally, 9)
+        action = policy.choose(problem, problem.view(memory.tally, t), memory)
+        memory.learn(Feedback(t, action, draw(t, action)[0]))
+    view = problem.view(memory.tally, 9)
     alone = []
     for j in range(3):
         view.pinned = np.array([[j]])
-        alone.append(policy.choose(problem, view, None)[0])
+        alone.append(policy.choose(problem, view, memory)[0])
         assert alone[-1][0] == j
     view.counts, view.eligible = np.repeat(view.counts, 3, 0), np.repeat(view.eligible, 3, 0)
     view.pinned, view.keys = np.arange(3)[:, None], np.zeros(3, np.uint64)
-    assert policy.choose(problem, view, None).tolist() == np.array(alone).tolist()
+    assert policy.choose(problem, view, memory).tolist() == np.array(alone).tolist()
 
 
 def test_sampled_indices_are_refused():

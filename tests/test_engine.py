@@ -11,6 +11,7 @@ from superarm.core.problem import Problem
 from superarm.environments import Bernoulli
 from superarm.indices import KL, UCBV, Bernstein, BetaPosterior, GaussianSample, Hoeffding, KLMoss
 from superarm.policies import IndexPolicy
+from superarm.policies.base import try_every_arm
 from superarm.rewards import Coverage, Linear
 from superarm.simulation.engine import Run
 
@@ -67,6 +68,12 @@ def test_replications_do_not_touch_each_other(index, reward):
             np.testing.assert_array_equal(run.last[0], batch)
 
 
+def choose_plainly(index, problem, view):
+    """The batches at the scores of all entries, without a screen."""
+    policy = IndexPolicy(index)
+    return try_every_arm(problem, view, lambda: policy.oracle.maximize(problem, policy.scores(problem, view), view))
+
+
 @pytest.mark.parametrize("index", [Bernstein(), Bernstein(0.05), KL(), KL(0.2, 0.0), KLMoss()], ids=repr)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_screen_decides_as_plain_scores(index, sparse, monkeypatch):
@@ -75,7 +82,7 @@ def test_a_screen_decides_as_plain_scores(index, sparse, monkeypatch):
     keys = streams.run_keys(np.random.SeedSequence(1).spawn(2))
     with ops.engine("numba"):
         run = Run(problem, environment, IndexPolicy(index), keys)
-        assert (run.memory is None) == (sparse and isinstance(index, KLMoss))
+        assert (run.memory.screen is None) == (sparse and isinstance(index, KLMoss))
         rng = np.random.default_rng(0)
         for t in range(1, 700):
             if t % 50 > 40:  # arms come and go
@@ -83,14 +90,14 @@ def test_a_screen_decides_as_plain_scores(index, sparse, monkeypatch):
             pulls = run.tally.pulls.copy()
             view = problem.view(run.tally, t, keys.policy)
             view.eligible = run.eligible.copy()
-            plain = IndexPolicy(index).choose(problem, view, None)
+            plain = choose_plainly(index, problem, view)
             feedback = run.play_round()
             np.testing.assert_array_equal(run.last, plain)
             if t % 7 == 0:  # take back what was said and say another thing: counts stay, means do not
-                run.policy.learn(problem, run.tally, run.memory, feedback, -1.0)
+                run.memory.learn(feedback, -1.0)
                 np.testing.assert_array_equal(run.tally.pulls, pulls)
                 feedback.outcome = 1.0 - feedback.outcome
-                run.policy.learn(problem, run.tally, run.memory, feedback)
+                run.memory.learn(feedback)
 
 
 @pytest.mark.parametrize("index", [Bernstein(), Bernstein(0.05), KL(0.2, 0.0)], ids=repr)
@@ -100,7 +107,7 @@ def test_a_sparse_screen_of_several_groups_of_blocks_breaks_ties_as_plain_scores
     with ops.engine("numba"):
         run = Run(problem, environment, IndexPolicy(index), keys)
         for t in range(1, 200):
-            plain = IndexPolicy(index).choose(problem, problem.view(run.tally, t, keys.policy), None)
+            plain = choose_plainly(index, problem, problem.view(run.tally, t, keys.policy))
             run.play_round()
             np.testing.assert_array_equal(run.last, plain)
 
@@ -120,6 +127,6 @@ def test_taking_back_everything_leaves_nothing():
     run = Run(problem, environment, IndexPolicy(KL()), keys)
     said = [run.play_round() for _ in range(30)]
     for n in np.random.default_rng(0).permutation(30):
-        run.policy.learn(problem, run.tally, run.memory, said[n], -1.0)
+        run.memory.learn(said[n], -1.0)
     for name in ("pulls", "total", "square", "mean", "deviation"):
         assert not getattr(run.tally, name).any()

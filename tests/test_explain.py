@@ -45,7 +45,7 @@ def test_right_after_the_choice_its_numbers_are_explained(name):
     assert [arm.name for arm in explained.arms] == list(decision.arms)
     q = np.array([arm.optimistic for arm in explained.arms])
     if isinstance(model, sa.models.Linear):
-        np.testing.assert_array_equal(q, agent.learner.memory.high[0].T[decision.action])
+        np.testing.assert_array_equal(q, agent.learner.memory.ridge.high[0].T[decision.action])
     table = np.zeros((4, 3))
     table[decision.action] = q
     plain = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2))

@@ -79,10 +79,10 @@ def test_every_policy_and_search_fills_its_batch(kind):
         problem, p, view, allowed = draw(kind, reward, seed)
         for policy in POLICIES:
             if fits(policy, problem):
-                view.tally = policy.new_tally(problem, 1)
-                view.tally.add(problem.prior(p, 4))
-                view.t, view.counts = 9, view.tally.pulls + view.counts
-                batches = policy.choose(problem, view, policy.prepare(problem, view.tally))
+                memory = policy.new_memory(problem, 1)
+                memory.warm(problem.prior(p, 4), 1)
+                view.tally, view.t, view.counts = memory.tally, 9, memory.tally.pulls + view.counts
+                batches = policy.choose(problem, view, memory)
                 assert_filled(batches, allowed, kind, problem, policy)
         rng = np.random.default_rng(seed)
         worth, spread = rng.integers(-2, 3, (3, problem.n_arms)) / 2.0, rng.random((3, problem.n_arms))

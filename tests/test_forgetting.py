@@ -54,46 +54,45 @@ def test_the_sum_is_that_of_the_blocks_in_any_order_and_over_a_saved_state(seed)
         x = rng.choice([0.0, 1.0, rng.random()], (2, 2, 4))
         told.append(Feedback(t, action, x, rng.random(x.shape) < 0.9))
     past = PROBLEM.past([0, 3, 3], rng.random((3, 4)))
-    start = policy.new_tally(PROBLEM, 2)
-    for name in Tally.SUMS[:3]:
-        getattr(start, name)[...] = getattr(past, name)
-    start.refresh()
 
     def run(order, undo=()):
-        tally = start.like()
-        tally.add(start)
-        memory = policy.prepare(PROBLEM, tally)
-        memory.move_on(0)
+        memory = policy.new_memory(PROBLEM, 2)
+        memory.warm(past, 1)
         for feedback in order:
-            policy.learn(PROBLEM, tally, memory, feedback)
+            memory.learn(feedback)
         for feedback in undo:
-            policy.learn(PROBLEM, tally, memory, feedback, -1.0)
-        policy.choose(PROBLEM, PROBLEM.view(tally, 14), memory)
-        return tally, memory
+            memory.learn(feedback, -1.0)
+        memory.advance(14)
+        return memory
 
-    tally, memory = run(told)
-    view = PROBLEM.view(tally, 14)
-    chosen = policy.choose(PROBLEM, view, memory)
-    expected = start.like()
-    for age, block in enumerate(memory.ages()):
-        expected.add(block, float(weights[age]))
-    again = policy.prepare(PROBLEM, tally)
-    policy.restore_state(again, policy.save_state(memory))
-    others = [run([*told, *told[5:9]], told[5:9])[1].now, expected, again.now]
+    def weight(t):
+        age = 13 // policy.block - (t - 1) // policy.block
+        return float(weights[age]) if age < len(weights) else 0.0
+
+    memory = run(told)
+    expected = memory.tally.like()
+    if weight(1):
+        expected.add(past, weight(1))
+    for feedback in told:
+        if weight(feedback.t):
+            expected.record(feedback, weight(feedback.t))
+    again = policy.new_memory(PROBLEM, 2).from_arrays(memory.to_arrays())
+    others = [run([*told, *told[5:9]], told[5:9]).inner.tally, expected, again.inner.tally]
+    now = memory.inner.tally
     for name in ("pulls", "total", "square", "missed", "mean", "deviation"):
         for other in others:
-            np.testing.assert_array_equal(getattr(memory.now, name), getattr(other, name), name)
+            np.testing.assert_array_equal(getattr(now, name), getattr(other, name), name)
     for name in ("values", "products", "mean", "spread", "peak"):
         for other in others:
-            np.testing.assert_array_equal(getattr(memory.now.moments, name), getattr(other.moments, name), name)
+            np.testing.assert_array_equal(getattr(now.moments, name), getattr(other.moments, name), name)
+    view = PROBLEM.view(memory.tally, 14)
+    chosen = policy.choose(PROBLEM, view, memory)
     assert policy.choose(PROBLEM, view, again).tolist() == chosen.tolist()
-    assert policy.age(memory, 1) == memory.newest
-    more = PROBLEM.changed(n_arms=8, support=None)
-    grown = policy.prepare(more, tally.grown(more.support))
-    policy.restore_state(grown, policy.save_state(memory))
+    assert memory.age(1) == memory.newest
+    grown = memory.grown(PROBLEM.changed(n_arms=8, support=None), 14).inner.tally
     for name in ("pulls", "mean", "deviation"):
-        np.testing.assert_array_equal(getattr(grown.now, name)[..., :6], getattr(memory.now, name))
-    np.testing.assert_array_equal(grown.now.moments.top[..., :6], memory.now.moments.top)
+        np.testing.assert_array_equal(getattr(grown, name)[..., :6], getattr(now, name))
+    np.testing.assert_array_equal(grown.moments.top[..., :6], now.moments.top)
 
 
 def test_wrong_parameters_are_refused():
@@ -112,16 +111,16 @@ def test_wrong_parameters_are_refused():
 
 def test_epsilon_greedy_explores_as_often_as_it_says_and_follows_its_policy_otherwise():
     policy, n = epsilon_greedy(0.3), 4000
-    tally = policy.new_tally(PROBLEM, n)
+    memory = policy.new_memory(PROBLEM, n)
     for j in range(6):
-        tally.record(Feedback(1, np.full((n, 1), j), np.full((n, 1, 4), 0.1 + 0.1 * (j == 4))))
-    view = PROBLEM.view(tally, 9, np.random.default_rng(1).integers(0, 2**63, n).astype(np.uint64))
-    batches = policy.choose(PROBLEM, view, None)
-    leader = policy.policy.choose(PROBLEM, view, None)
+        memory.learn(Feedback(1, np.full((n, 1), j), np.full((n, 1, 4), 0.1 + 0.1 * (j == 4))))
+    view = PROBLEM.view(memory.tally, 9, np.random.default_rng(1).integers(0, 2**63, n).astype(np.uint64))
+    batches = policy.choose(PROBLEM, view, memory)
+    leader = policy.policy.choose(PROBLEM, view, memory)
     other = (np.sort(batches) != np.sort(leader)).any(1).mean()
     assert abs(other - 0.3 * 14 / 15) < 0.03  # four standard deviations
     later = EpsilonGreedy(policy.policy, 1.0, 1.0)
-    assert (np.sort(later.choose(PROBLEM, view, None)) != np.sort(leader)).any(1).mean() < 0.2
+    assert (np.sort(later.choose(PROBLEM, view, memory)) != np.sort(leader)).any(1).mean() < 0.2
 
 
 def test_random_batches_are_uniform_and_maximal_on_any_action_set():

@@ -247,13 +247,15 @@ def test_a_window_as_long_as_the_run_decides_as_the_policy_itself():
 @pytest.mark.parametrize("index", [sa.indices.KL(), sa.indices.Bernstein(0.1), sa.indices.Hoeffding()], ids=repr)
 def test_one_tally_serves_many_views(index, mode):
     problem, policy = sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), sa.IndexPolicy(index)
-    view = problem.view(problem.prior(np.random.default_rng(0).random((6, 2)), 9), t=40)
+    memory = policy.new_memory(problem, 1)
+    memory.warm(problem.prior(np.random.default_rng(0).random((6, 2)), 9), 1)
+    view = problem.view(memory.tally, t=40)
     counts = 9.0 + np.random.default_rng(1).integers(0, 30, (3, 6))
     with ops.engine(mode):
         alone = []
         for row in counts:
             view.counts = row[None]
-            alone.append(policy.choose(problem, view, None)[0])
+            alone.append(policy.choose(problem, view, memory)[0])
         view.counts, view.eligible = counts, np.ones((3, 6), bool)
         view.pinned, view.keys = np.empty((3, 0), int), np.zeros(3, np.uint64)
-        np.testing.assert_array_equal(policy.choose(problem, view, None), alone)
+        np.testing.assert_array_equal(policy.choose(problem, view, memory), alone)

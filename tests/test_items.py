@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -357,14 +356,6 @@ def test_a_saved_agent_continues_to_the_last_bit_across_a_refit():
         agent.tell(waiting, [1, 0])
     assert first.version == second.version == 3
     assert json.dumps(first.to_state()) == json.dumps(second.to_state())
-
-
-def test_a_state_of_an_earlier_commit_is_read():
-    state = json.loads((Path(__file__).parent / "fixtures" / "item-agent-1.json").read_text())
-    agent = ItemAgent.from_state(state)
-    assert agent.counts.learner.tally.total.tolist() == [[[9.69902914762497, 6.315533995628357, 5.37864077091217]]]
-    assert (agent.ask().arms, agent.ask(unit="u").arms) == (("0", "1"), ("0", "2"))
-    assert agent.tell("5", [1, 0])
 
 
 def test_wrong_calls_are_answered_by_their_names():

@@ -132,7 +132,7 @@ def test_rounds_are_those_of_the_naive_reference(kind, context, name, n_items):
     for t, (user, pairs, outcome, seen) in enumerate(visits(9, 1, context["pairs"], n_items), start=1):
         decision = agent.ask(context=user, pairs=pairs)
         low, high = naive.bounds(user, pairs, t, rounded=not shared)
-        q = agent.learner.memory.high[0].T
+        q = agent.learner.memory.ridge.high[0].T
         assert np.allclose(q, np.clip(high, 0, 1), rtol=0, atol=1e-9)
         best = sa.oracles.solve(plain, q, policy.oracle)
         assert plain.value(q, decision.action) >= plain.value(q, best) - 1e-12
@@ -156,11 +156,11 @@ def test_draws_have_the_posterior_of_the_naive_reference(kind):
         decision = agent.ask(context=user)
         agent.tell(decision, outcome, seen)
         naive.learn(user, pairs, decision.action, outcome, seen, np.full((2, N_ITEMS), 4.0))
-    learner, memory = agent.learner, agent.learner.memory
-    learner.policy.coefficients(task, learner.tally, memory)
+    ridge = agent.learner.memory.ridge
+    agent.learner.policy.coefficients(task, agent.learner.memory)
     groups = [0, 0] if kind["shared"] is True else [2, 2] if kind["shared"] == "arms" else [7, 8]
     keys = np.arange(1000).astype(np.uint64)
-    draws = np.array([memory.draw(memory.inverse, 0.5, keys[n : n + 1], 1)[0, groups] for n in range(1000)])
+    draws = np.array([ridge.draw(ridge.inverse, 0.5, keys[n : n + 1], 1)[0, groups] for n in range(1000)])
     user = np.array([0.25, -0.5])
     arms_items = [(2, 1), (2, 2)]
     phi = [naive.features(user, None, arm, item, False) for arm, item in arms_items]
@@ -192,7 +192,7 @@ def test_a_new_arm_is_predicted_from_its_features_at_once():
         agent.tell(agent.ask(context=user), outcome, seen)
     agent.add_arms(["twin"], features=[ARMS[3]])
     agent.ask(context=[0.5, 0.25])
-    q = agent.learner.memory.high[0]
+    q = agent.learner.memory.ridge.high[0]
     np.testing.assert_array_equal(q[:, 3], q[:, 5])
     with pytest.raises(sa.InvalidArgument, match="give 2 features for each new arm"):
         agent.add_arms(["bare"], features=[[1.0]])
@@ -222,7 +222,7 @@ def test_observations_further_down_weigh_less_in_both_sums():
         k = int(np.ceil(sum(DISCOUNT ** (2 * n) for n in range(K))))
         bonus = 2 * 0.3 * (np.sqrt(3 * np.log(1 + k * t / 3) + 2 * np.log(t)) + 1.0)
         expected = np.clip(phi @ inverse @ b + bonus * width, 0.0, 1.0)
-        np.testing.assert_allclose(agent.learner.memory.high[0, 0], expected, atol=1e-9)
+        np.testing.assert_allclose(agent.learner.memory.ridge.high[0, 0], expected, atol=1e-9)
         assert (np.diff(expected[decision.action]) <= 1e-12).all()
         outcome, seen = rng.integers(0, 2, (K, 1)).astype(float), np.arange(K)[:, None] <= rng.integers(0, K)
         agent.tell(decision, outcome, seen)
@@ -230,8 +230,8 @@ def test_observations_further_down_weigh_less_in_both_sums():
             if seen[place, 0]:
                 g += 4.0 * SHARES[place] * np.outer(phi[arm], phi[arm])
                 b += 4.0 * SHARES[place] * phi[arm] * outcome[place, 0]
-        np.testing.assert_array_equal(agent.tally.moments.precision[0, 0], g[np.tril_indices(3)])
-        np.testing.assert_array_equal(agent.tally.moments.response[0, 0], b)
+        np.testing.assert_array_equal(agent.tally.regression.precision[0, 0], g[np.tril_indices(3)])
+        np.testing.assert_array_equal(agent.tally.regression.response[0, 0], b)
 
 
 def test_lists_are_learnt_from_as_far_as_they_were_read():
@@ -239,10 +239,10 @@ def test_lists_are_learnt_from_as_far_as_they_were_read():
     agent = sa.Agent(list_problem(), contextual.c3_ucb(0.1))
     for n in range(12):
         decision = agent.ask()
-        assert (np.diff(agent.learner.memory.high[0, 0, decision.action]) <= 0.0).all()
-        before = agent.tally.moments.precision.copy()
+        assert (np.diff(agent.learner.memory.ridge.high[0, 0, decision.action]) <= 0.0).all()
+        before = agent.tally.regression.precision.copy()
         agent.tell(decision, [[0.0], [1.0], [0.0]], [[n > 0], [n > 0], [False]])
-        assert np.array_equal(before, agent.tally.moments.precision) == (n == 0)
+        assert np.array_equal(before, agent.tally.regression.precision) == (n == 0)
     with pytest.raises(sa.InvalidArgument, match=r"LinearPolicy\.discount: 0"):
         contextual.c3_ucb(discount=0.0)
 
@@ -286,10 +286,10 @@ def test_estimates_are_those_of_exact_arithmetic(kind, shared):
         decision = agent.ask(context=visit(kind, rng))
         agent.tell(decision, [[float(rng.random() < 0.02)]])
     learner, x = agent.learner, visit(kind, np.random.default_rng(6))
-    sums, ridge = learner.tally.moments, learner.policy.rule.penalty * design_of(problem).longest
-    learner.policy.coefficients(problem, learner.tally, learner.memory)
+    sums, ridge = learner.tally.regression, learner.policy.rule.penalty * design_of(problem).longest
+    learner.policy.coefficients(problem, learner.memory)
     given = learner.contexts.contexts(learner.contexts.encode(x))
-    memory = learner.memory
+    memory = learner.memory.ridge
     found = score_entries(design_of(problem), problem.support, given, memory.theta, memory.inverse)
     u = np.append(1.0, np.floor(x * 1024 + 0.5) / 1024)
     phi = np.kron(np.ones(3), u) if shared is True else u

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from superarm.core.errors import InvalidArgument
-from superarm.core.moments import Moments
+from superarm.core.moments import Moments, MomentTally
 from superarm.core.support import Dense, Sparse
-from superarm.core.tally import Feedback, Tally
+from superarm.core.tally import Feedback
 
-PARTS = (*Moments.SUMS, "mean", "deviation", "top", "spread", "peak", "covariance")
+PARTS = Moments.PARTS
 
 
 def case(seed):
@@ -31,7 +31,7 @@ def case(seed):
 
 
 def recorded(support, weights, R, told, signs=None):  # noqa: N803
-    tally = Tally(support, R, moments=Moments(support, weights, R, products=True))
+    tally = MomentTally(support, Moments(support, weights, R, products=True))
     for feedback, sign in zip(told, signs or [1.0] * len(told), strict=True):
         tally.record(feedback, sign)
     return tally
@@ -97,16 +97,16 @@ def test_a_grown_support_has_the_same_moments_and_room_for_more(seed):
         start = np.append(support.start, support.start[-1] + support.n_items * np.arange(1, 3))
         items = np.append(support.items, np.tile(np.arange(support.n_items), 2))
         more = Sparse(support.n_items, support.n_arms + 2, start, items)
-    grown = recorded(support, weights, R, told).grown(more)
+    grown = recorded(support, weights, R, told).moments.grown(more)
 
     def widened(feedback):
         room = ((0, 0), (0, 0), (0, more.widest - support.widest))
         seen = None if feedback.seen is None else np.pad(feedback.seen, room)
         return Feedback(feedback.t, feedback.action, np.pad(feedback.outcome, room), seen)
 
-    assert_equal(grown.moments, recorded(more, weights, R, [widened(feedback) for feedback in told]).moments)
+    assert_equal(grown, recorded(more, weights, R, [widened(feedback) for feedback in told]).moments)
     grown.record(Feedback(9, np.full((R, 1), support.n_arms + 1), rng.random((R, 1, more.widest))))
-    assert (grown.moments.pulls[:, -1] == 1.0).all()
+    assert (grown.pulls[:, -1] == 1.0).all()
 
 
 @given(st.integers(0, 2**32 - 1))

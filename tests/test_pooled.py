@@ -206,10 +206,11 @@ def test_half_of_every_outcome_leaves_the_choice_nearly_as_it_was():
     clicks = (rng.random(4000) < rng.beta(1.0, 15.0, 40)[shown]).astype(float)
     keys, often = rng.integers(0, 2**63, 4000).astype(np.uint64), []
     for scale in (1.0, 0.5):
-        tally = problem.past(shown, scale * clicks[:, None])
-        many = tally.take(np.zeros(4000, int))
         policy = pooled_thompson()
-        batches = policy.choose(problem, problem.view(many, 9, keys), policy.prepare(problem, many))
+        memory = policy.new_memory(problem, 1)
+        memory.warm(problem.past(shown, scale * clicks[:, None]), 1)
+        many = memory.tally.take(np.zeros(4000, int))
+        batches = policy.choose(problem, problem.view(many, 9, keys), memory)
         often.append(np.bincount(batches.reshape(-1), minlength=40) / 4000)
     assert np.abs(often[0] - often[1]).max() < 0.04  # four standard errors of a difference are 0.045 at most
     assert often[0].max() > 0.9
@@ -287,16 +288,15 @@ def test_slates_of_one_tally_share_one_fit_before_the_first_prior_is_kept(monkey
     fits = []
     monkeypatch.setattr("superarm.policies.pooled.fit", lambda *given: fits.append(given) or fit(*given))
     problem, policy = sa.Problem(5, 2, sa.Linear(), sa.Subsets(2)), pooled_thompson()
-    tally = policy.new_tally(problem, 1)
-    memory = policy.prepare(problem, tally)
+    memory = policy.new_memory(problem, 1)
     prior = [policy.first(memory) for _ in range(3)][-1]
     assert len(fits) == 1
     outcome = np.array([[[1.0, 0.25], [0.0, 1.0]]])
     for sign, n_fits in ((1.0, 2), (-1.0, 3)):
-        policy.learn(problem, tally, memory, Feedback(1, np.array([[0, 1]]), outcome), sign)
+        memory.learn(Feedback(1, np.array([[0, 1]]), outcome), sign)
         again = [policy.first(memory) for _ in range(3)][-1]
         assert len(fits) == n_fits
-        assert all(np.array_equal(a, b) for a, b in zip(again, policy.fit(memory), strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(again, policy.fit(memory, memory.due), strict=True))
         assert fits.pop()
         assert (sign > 0) != all(np.array_equal(a, b) for a, b in zip(again, prior, strict=True))
 
@@ -445,9 +445,8 @@ def test_what_is_known_of_arms_says_what_to_expect_of_one_that_was_never_shown(k
     shown = np.repeat(np.delete(np.arange(40), [19, 39]), 300)
     clicks = np.random.default_rng(1).random(len(shown)) < np.where(kind[shown], 0.1, 0.02)
     agent = sa.Agent(problem, policy, seed=1, tally=problem.past(shown, clicks[:, None].astype(float)))
-    learner = agent.learner
-    pool = learner.policy.prepare(problem, learner.tally)
-    means = Posterior(policy.observed(pool), policy.fit(pool)).means().ravel()
+    memory = agent.learner.memory
+    means = Posterior(policy.observed(memory), policy.first(memory)).means().ravel()
     ratio = means[19] / means[39]
     assert {"features": 3.0, "ranking": 1.5, "nothing": 0.99}[known] < ratio
     assert known != "nothing" or ratio < 1.01
@@ -462,19 +461,12 @@ def test_there_is_a_limit_to_features_of_arms():
         sa.Context(sa.Features())
 
 
-@pytest.mark.parametrize("prior", ["of an earlier version", "of another list"])
-def test_a_prior_that_does_not_fit_is_fitted_anew(prior):
+def test_a_prior_for_another_list_is_fitted_anew():
     agent, _, _ = live(sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1), 60, np.random.default_rng(1))
-    if prior == "of an earlier version":
-        held = agent.learner.held
-        assert set(held["prior"]) == {"together", "dispersion", "lift", "kappa", "alpha", "effects"}
-        held["prior"] = [*list(held["prior"].values())[:4], np.ones((1, 2)), np.ones((1, 2))]
-        agent.learner.restore(agent.learner.tally, agent.learner.asked, held)
-    else:
-        agent.change_policy(pooled_thompson(baseline=[4, 8, 2]))
+    agent.change_policy(pooled_thompson(baseline=[4, 8, 2]))
     assert agent.learner.memory.prior is None
     agent.ask()
-    assert agent.learner.memory.prior.effects.shape == (1, 1 if prior == "of an earlier version" else 3)
+    assert agent.learner.memory.prior.effects.shape == (1, 3)
 
 
 # --- what is recommended ---

@@ -13,6 +13,8 @@ from superarm.context import Frame
 from superarm.context.models import MAX_SEGMENTS
 from superarm.core import streams
 from superarm.core.tally import Feedback
+from superarm.policies.directional import Covariance
+from superarm.policies.memory import Memory, SplitMemory
 
 FEATURES = sa.Features(categorical={"country": ["NO", "SE", "other"], "device": ["phone", "desk"]})
 POLICIES = {
@@ -20,6 +22,8 @@ POLICIES = {
     "bc_ucb": sa.bc_ucb(),
     "cts": sa.cts(),
     "epsilon_greedy": sa.policies.epsilon_greedy(0.3),
+    "directional": sa.directional_kl_moss(),
+    "covariance": sa.directional_kl_moss(Covariance()),
 }
 
 
@@ -49,24 +53,28 @@ def count_wins(problem, memory, feedback, sign):
     np.add.at(wins, (np.arange(len(won))[:, None], feedback.action), sign * won)
 
 
-class Wins(sa.Policy):
-    """The same as a class, which can be saved."""
+class WinsMemory(Memory):
+    """The sums, and how often each arm won, a row for each replication."""
 
-    def prepare(self, problem, tally):
-        return {}
+    by_row = ("wins",)
+
+    def __init__(self, policy, problem, rows=1, partial=False):
+        self.wins = np.zeros((rows, problem.n_arms))
+        super().__init__(policy, problem, rows, partial)
+
+    def learn(self, feedback, weight=1.0):
+        super().learn(feedback, weight)
+        if feedback.t > self.begun:
+            count_wins(self.problem, {"wins": self.wins}, feedback, weight)
+
+
+class Wins(sa.Policy):
+    """The same as a class, whose memory can be split."""
+
+    remembers = WinsMemory
 
     def choose(self, problem, view, memory):
-        return most_wins(problem, view, memory)
-
-    def learn(self, problem, tally, memory, feedback, sign=1.0):
-        tally.record(feedback, sign)
-        count_wins(problem, memory, feedback, sign)
-
-    def save_state(self, memory):
-        return dict(memory)
-
-    def restore_state(self, memory, held):
-        memory.update(held)
+        return most_wins(problem, view, {"wins": memory.wins})
 
 
 OWN_MEMORY = {
@@ -75,6 +83,13 @@ OWN_MEMORY = {
     "class": Wins(),
 }
 ALL = POLICIES | OWN_MEMORY
+
+
+def wins_of(memory):
+    """The wins, a row for each replication."""
+    if isinstance(memory, SplitMemory):
+        return np.concatenate([wins_of(part) for part in memory.parts])
+    return memory.wins if isinstance(memory, WinsMemory) else memory.own["wins"]
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -99,25 +114,21 @@ def test_segments_decide_as_one_learner_per_segment(name):
     np.testing.assert_array_equal(agent.tally.total, np.concatenate([learner.tally.total for learner in learners]))
     if name in OWN_MEMORY:
         agent.retire_items(["0"])
-        for learner, row in zip(learners, agent.learner.memory.rows, strict=True):
-            np.testing.assert_array_equal(row["wins"], learner.memory["wins"])
+        wins = [wins_of(learner.memory) for learner in learners]
+        np.testing.assert_array_equal(wins_of(agent.learner.memory.inner), np.concatenate(wins))
 
 
-def test_memories_of_segments_are_saved_and_taken_back():
-    agent, history = sa.Agent(problem(pooling=5.0), Wins(), seed=3), []
+@pytest.mark.parametrize("name", sorted(OWN_MEMORY))
+def test_memories_of_segments_are_saved_and_taken_back(name):
+    agent, history = sa.Agent(problem(pooling=5.0), OWN_MEMORY[name], seed=3), []
     for _, context, outcome, _ in visits(30):
         history.append((agent.ask(context=context), outcome))
         agent.tell(*history[-1])
-        agent.learner.restore(agent.tally, agent.learner.asked, agent.learner.held)
-    assert sum(row["wins"].sum() for row in agent.learner.memory.rows) > 30.0
+        agent.learner.restore(agent.learner.memory.to_arrays(), agent.learner.asked)
+    assert wins_of(agent.learner.memory.inner).sum() > 30.0
     for decision, outcome in history:
         agent.untell(decision, outcome)
-    assert not any(row["wins"].any() for row in agent.learner.memory.rows)
-
-
-def test_a_memory_of_ones_own_is_not_forgotten_by_segment():
-    with pytest.raises(sa.InvalidArgument, match="keeps a memory of its own in each segment"):
-        sa.Agent(problem(), sa.policies.sliding_window(OWN_MEMORY["functions"], 20))
+    assert not wins_of(agent.learner.memory.inner).any()
 
 
 @pytest.mark.parametrize("sparse", [False, True])

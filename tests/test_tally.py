@@ -149,7 +149,7 @@ def test_sums_are_exact_to_the_last_of_many_observations():
 
 
 def test_replications_are_taken_put_back_and_grown():
-    rng, support = np.random.default_rng(0), Dense(2, 3)
+    rng, support = np.random.default_rng(0), PROBLEM.support
     tally = Tally(support, 4, True)
     x = rng.random((4, 2, 2))
     tally.record(Feedback(1, np.array([[0, 1], [2, -1], [1, 2], [0, 2]]), x, rng.random(x.shape) < 0.7))
@@ -159,7 +159,7 @@ def test_replications_are_taken_put_back_and_grown():
     other.put(np.array([1, 3]), part)
     np.testing.assert_array_equal(other.pulls[[1, 3]], tally.pulls[[1, 3]])
     assert not other.pulls[[0, 2]].any()
-    grown = tally.grown(Dense(2, 5))
+    grown = tally.grown(PROBLEM.changed(n_arms=5, support=None))
     np.testing.assert_array_equal(grown.mean[..., :3], tally.mean)
     assert not grown.pulls[:, 3:].any()
 

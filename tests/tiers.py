@@ -162,5 +162,5 @@ class Tiers:
             lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
         if self.left_out and self.config.getoption("markexpr") == "not slow":
             parts = ", ".join(sorted(self.left_out))
-            lines.append(f"make test-all has besides: {parts}; upgrades, the built package, the documentation site.")
+            lines.append(f"make test-all has besides: {parts}; the built package, the documentation site.")
         return lines

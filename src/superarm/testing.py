@@ -6,16 +6,19 @@ counterexample, in a sentence. Random trials have a fixed seed, so results are r
 
 import copy
 import itertools
+import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from superarm.actions import Actions, Subsets
+from superarm.agent import Agent
 from superarm.core import streams
 from superarm.core.arrays import Floats
 from superarm.core.component import Component
+from superarm.core.describe import build, describe
 from superarm.core.errors import SuperarmError
 from superarm.core.problem import Problem
 from superarm.core.support import Dense
@@ -23,7 +26,7 @@ from superarm.core.tally import Feedback, View
 from superarm.environments import Answer, Environment
 from superarm.indices import Chance, Index
 from superarm.oracles import Oracle
-from superarm.policies import Policy
+from superarm.policies import Memory, Policy
 from superarm.policies.base import choose_batches
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.engine import Run
@@ -35,9 +38,11 @@ __all__ = [
     "check_actions",
     "check_environment",
     "check_index",
+    "check_memory",
     "check_oracle",
     "check_policy",
     "check_reward",
+    "check_split",
     "check_store",
 ]
 
@@ -282,16 +287,94 @@ class _AnyAnswer(Environment):
         return np.full(problem.support.shape(1), 0.5)
 
 
-def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 40) -> None:
+def check_policy(policy: Policy[Any], problem: Problem | None = None, rounds: int = 40) -> None:
     """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact."""
     task = problem or Problem(5, 3, Coverage(), Subsets(2))
     policy.validate(task)
     first, second = (_play(policy, task, rounds) for _ in range(2))
     for batches, repeated in zip(first, second, strict=True):
         require(np.array_equal(batches, repeated), "the same seed gives the same batches", action=batches)
+    if task.context is None:
+        check_split(policy, task)
+        check_memory(policy, task)
 
 
-def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
+def check_memory(policy: Policy[Any], problem: Problem, contexts: Sequence[Any] = (None,), rounds: int = 24) -> None:
+    """Check that what a policy knows follows from what it was told: early or late, in any order, once or again.
+
+    One of two agents is told in another order, takes feedback back and gets it again, is saved and restored, and gets
+    new arms after feedback that the other one gets later.
+    """
+    agents = one, other = Agent(problem, policy, seed=0), Agent(problem, policy, seed=0)
+    rng, waiting = np.random.default_rng(0), list[tuple[str, Any, Any]]()
+    for t in range(rounds):
+        made = [agent.ask(context=contexts[t % len(contexts)]) for agent in agents]
+        same = np.array_equal(made[0].action, made[1].action)
+        require(same, "the same history gives the same batches", first=made[0].action, second=made[1].action)
+        dense = isinstance(problem.support, Dense)
+        entries = made[0].action.size * problem.n_items if dense else int(problem.support.widths[made[0].action].sum())
+        waiting.append((made[0].id, (rng.random(entries) < 0.4).astype(float), rng.random(entries) < 0.8 + t % 3))
+        if t % 6 == 5:
+            told, waiting = waiting[::2], waiting[1::2]
+            for feedback in told:
+                one.tell(*feedback)
+            if t == 11 and dense and isinstance(problem.actions, Subsets):
+                one.add_arms(1, features=_new_features(problem))
+                _tell_again(other, told, rng)
+                other.add_arms(1, features=_new_features(problem))
+            else:
+                _tell_again(other, told, rng)
+            require_equal_memories(one.learner.memory, other.learner.memory, "whatever the order of feedback")
+            before = other.learner.memory.to_arrays()
+            stored = {name: build(json.loads(json.dumps(describe(part)))) for name, part in before.items()}
+            other.learner.restore(stored, other.learner.asked, other.learner.pending)
+            require_equal_memories(one.learner.memory, other.learner.memory, "after it was saved and restored")
+
+
+def _new_features(problem: Problem) -> Any:
+    size = 0 if problem.context is None else problem.context.arms.shape[1]
+    return np.full((1, size), 0.5) if size else None
+
+
+def _tell_again(agent: Agent, told: list[tuple[str, Any, Any]], rng: np.random.Generator) -> None:
+    """Tell in another order, take half of it back, and tell that again."""
+    for n in rng.permutation(len(told)):
+        agent.tell(*told[n])
+        if n % 2:
+            agent.untell(*told[n])
+            agent.tell(*told[n])
+
+
+def require_equal_memories(first: Memory, second: Memory, when: str) -> None:
+    """Raise unless two memories have equal arrays."""
+    a, b = first.to_arrays(), second.to_arrays()
+    differ = sorted(a.keys() ^ b.keys()) + [
+        name for name in a.keys() & b.keys() if not np.array_equal(a[name], b[name])
+    ]
+    require(not differ, f"a memory is the same {when}", differ=differ[:3])
+
+
+def check_split(policy: Policy[Any], problem: Problem) -> None:
+    """Check that rows of a memory that can be split learn alone what they learn together."""
+    whole, parts = policy.new_memory(problem, 2, True), policy.new_memory(problem, 2, True)
+    if not whole.divisible:
+        return
+    rng, keys = np.random.default_rng(0), np.arange(2).astype(np.uint64)
+    for t in range(1, 7):
+        everyone, nobody = np.ones((2, problem.n_arms), bool), np.empty((2, 0), np.int64)
+        view = View(t, whole.tally, keys, whole.tally.pulls, everyone, nobody)
+        batches = choose_batches(policy, problem, view, whole)
+        feedback = Feedback(t, batches, rng.random((*batches.shape, problem.support.widest)).round(1))
+        whole.learn(feedback)
+        for r in range(2):
+            rows = slice(r, r + 1)
+            part = parts.take(rows)
+            part.learn(feedback.of_rows(rows))
+            parts.put(rows, part)
+    require_equal_memories(whole, parts, "when its rows learn alone")
+
+
+def _play(policy: Policy[Any], problem: Problem, n_rounds: int) -> list[Any]:
     run = Run(problem, _AnyAnswer(), policy, streams.run_keys(np.random.SeedSequence(0).spawn(2)))
     rng, played = np.random.default_rng(0), []
     for t in range(1, n_rounds + 1):
@@ -305,7 +388,7 @@ def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
         before = [getattr(run.tally, name).copy() for name in ("pulls", "total", "square")]
         feedback = Feedback(t, batches, rng.random((*batches.shape, problem.support.widest)))
         for sign in (1.0, -1.0):
-            policy.learn(problem, run.tally, run.memory, feedback, sign)
+            run.memory.learn(feedback, sign)
         after = [getattr(run.tally, name) for name in ("pulls", "total", "square")]
         same = all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
         require(same, "undoing feedback restores the tally", action=batches)

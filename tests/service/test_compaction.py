@@ -24,7 +24,7 @@ LATER = 10**15
 
 
 def counters(ledger) -> dict:
-    return {key: encode_counters(*key, learner).tally for key, learner in ledger.problems.items()}
+    return {key: encode_counters(*key, learner).memory for key, learner in ledger.problems.items()}
 
 
 def decisions_of(store) -> set[str]:

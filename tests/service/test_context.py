@@ -193,7 +193,7 @@ def test_a_snapshot_holds_everything_that_contexts_need(tmp_path):
         restored, _, folded = restore_ledger(store)
         assert folded == 0
         (one,), (other,) = whole.problems.values(), restored.problems.values()
-        np.testing.assert_array_equal(one.tally.moments.precision, other.tally.moments.precision)
+        np.testing.assert_array_equal(one.tally.regression.precision, other.tally.regression.precision)
         np.testing.assert_array_equal(one.learner.contexts.pending, other.learner.contexts.pending)
         assert one.learner.contexts.pending.any()
         assert verify(store).faults == []

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.agent.state import held_to_plain, tally_to_plain
 from superarm.context import frames
 from superarm.core.tally import Tally
 from superarm.service.domain.context_spec import ContextSpec
 from superarm.service.domain.ledger import Ledger
 from superarm.service.storage import snapshot
+from superarm.testing import require_equal_memories
 
 from .test_agent_and_service import ACTIONS, ARMS, ITEMS, PHASES, POLICIES, REWARDS, SIZES, SUPPORT, Pair, drive_both
 
@@ -140,10 +140,9 @@ class ContextPair(Pair):
         await super().compare()
         (live,) = self.service.ledger.problems.values()
         mine, theirs = self.agent.learner, live.learner
-        assert tally_to_plain(mine.tally) == tally_to_plain(theirs.tally)
+        require_equal_memories(mine.memory, theirs.memory, "in agent and service")
         np.testing.assert_array_equal(mine.contexts.pending, theirs.contexts.pending)
         np.testing.assert_array_equal(mine.contexts.clock, theirs.contexts.clock)
-        assert held_to_plain(mine.held) == held_to_plain(theirs.held)
         assert mine.contexts.frames.moments.sums == theirs.contexts.frames.moments.sums
         assert mine.contexts.frames.frames == theirs.contexts.frames.frames
 

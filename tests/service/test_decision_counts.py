@@ -1,15 +1,10 @@
 """``decisions`` counts decisions that exist, not rounds: some rounds have two."""
 
 import asyncio
-import hashlib
-import zlib
-
-from msgspec import msgpack
 
 from superarm.service.application import application
 from superarm.service.domain.ledger import LogEntry
-from superarm.service.storage.base import SavedSnapshot
-from superarm.service.storage.snapshot import compact, restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import compact, restore_ledger
 
 from .inprocess import serving
 from .replaying import fold
@@ -63,16 +58,7 @@ def test_two_decisions_of_one_round_count_twice():
     assert fold([*entries, other]).problems[PROBLEM].decisions == 2
 
 
-def without_count(saved: SavedSnapshot) -> SavedSnapshot:
-    """A snapshot as versions wrote it that counted no decisions."""
-    plain = msgpack.decode(zlib.decompress(saved.body))
-    for history in plain["histories"]:
-        del history["decisions"]
-    body = msgpack.encode(plain)
-    return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
-
-
-def test_the_count_outlives_restarts_compaction_and_snapshots_without_it(reopen, tmp_path):
+def test_the_count_outlives_restarts_and_compaction(reopen, tmp_path):
     async def use(steps) -> tuple[int, int]:
         async with serving(application(reopen())) as http:
             await steps(http)
@@ -96,11 +82,7 @@ def test_the_count_outlives_restarts_compaction_and_snapshots_without_it(reopen,
     assert asyncio.run(use(begin)) == (4, 4)  # complete, unshown, and two pending ones; one was erased
     assert asyncio.run(use(ask)) == (5, 5)
     store = reopen(reading=True)
-    ledger, position, _ = restore_ledger(store)
-    store.save(without_count(take_snapshot(ledger, position)))
-    ledger, _, _ = restore_ledger(store)
-    assert ledger.problems[PROBLEM].decisions == 5
-    store.drop_snapshots()
+    assert restore_ledger(store)[0].problems[PROBLEM].decisions == 5
     compact(store, 2**62)
     store.close()
     assert asyncio.run(use(nothing)) == (5, 5)

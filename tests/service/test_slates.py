@@ -44,7 +44,7 @@ def agent_of(learner, id, actions=None):
     """An agent with the same tally that draws the random numbers of decision ``id``."""
     problem = learner.problem if actions is None else learner.problem.changed(actions=actions)
     agent = sa.Agent(problem, learner.chooser.policy, arms=learner.arms.all)
-    agent.learner.restore(learner.tally, 0)
+    agent.learner.restore(learner.learner.memory.to_arrays(), 0)
     agent._choosing = learner.key("mind", id)
     return agent
 

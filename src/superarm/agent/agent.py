@@ -92,7 +92,7 @@ class Agent:
     def __init__(
         self,
         problem: Problem,
-        policy: Policy | None = None,
+        policy: Policy[Any] | None = None,
         seed: Seed = None,
         *,
         tally: Tally | None = None,
@@ -121,7 +121,7 @@ class Agent:
         return self.learner.problem
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> Policy[Any]:
         """How it is being learnt."""
         return self.learner.policy
 
@@ -392,7 +392,7 @@ class Agent:
         self.learner.warm_start(tally)
 
     @_in_turn
-    def change_policy(self, policy: Policy | str, **parameters: float) -> None:
+    def change_policy(self, policy: Policy[Any] | str, **parameters: float) -> None:
         """Choose by another policy, or by one of the catalogue by its name, from now on; what was observed stays."""
         self.learner.change_policy(find_policy(policy, parameters))
 
@@ -463,12 +463,12 @@ class Agent:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Agent":
-        """The agent that ``to_state`` described; it continues bit for bit. States of earlier versions are read, too."""
+        """The agent that ``to_state`` described; it continues bit for bit."""
         from superarm.agent.state import STATE_VERSION, decisions_from_plain, learner_from_plain
 
         version = state.get("version") if isinstance(state, dict) else None
-        if version not in range(1, STATE_VERSION + 1):
-            raise InvalidArgument("state", f"version {version!r}", f"this superarm reads versions 1 to {STATE_VERSION}")
+        if version != STATE_VERSION:
+            raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
         agent = cls.__new__(cls)
         agent._lock = threading.RLock()
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
@@ -481,7 +481,7 @@ class Agent:
         return agent
 
 
-def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
+def find_policy(policy: Policy[Any] | str, parameters: dict[str, float]) -> Any:
     """A policy as it is, or by its name in the catalogue with its parameters.
 
     >>> find_policy("bc_ucb", {"rho": 1.0}).index
@@ -504,7 +504,7 @@ def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
     return made
 
 
-def start_from(policy: Any, ranking: Ints) -> Policy:
+def start_from(policy: Any, ranking: Ints) -> Policy[Any]:
     """The policy, starting from a list; refused if it cannot."""
     if not isinstance(policy, PooledThompson):
         wrong = f"{policy!r} cannot start from a list"

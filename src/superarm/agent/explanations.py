@@ -11,7 +11,6 @@ from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.learner import Learner
 from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats, Ints
-from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
 
 if TYPE_CHECKING:
@@ -73,14 +72,7 @@ def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any)
 
 def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
     """The estimates of all entries, and the parameters at which the oracle chooses, as entries."""
-    policy: Any = learner.policy
-    if hasattr(policy, "estimates"):
-        estimate, optimistic = policy.estimates(learner.problem, view, learner.memory_at(view.t))
-    elif hasattr(policy, "scores") and hasattr(policy, "shared"):
-        estimate, optimistic = view.tally.mean, policy.scores(learner.problem, view)
-    else:
-        wrong = f"{type(policy).__name__} chooses batches by other things than parameters of entries"
-        raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
+    estimate, optimistic = learner.policy.estimates(learner.problem, view, learner.memory.at(view.t))
     shape = learner.problem.support.shape(1)
     return np.broadcast_to(estimate, shape), np.broadcast_to(optimistic, shape)
 
@@ -89,8 +81,7 @@ def _largest_effects(learner: Learner, made: DecisionEntry, arm: int, most: int)
     """The features that change the estimates of ``arm`` most."""
     if made.context is None:
         return ()
-    state = learner.policy, learner.tally, learner.memory
-    effects = learner.contexts.effects(*state, made.context, arm, made.words)
+    effects = learner.contexts.effects(learner.policy, learner.memory, made.context, arm, made.words)
     largest = sorted(effects.items(), key=lambda effect: -abs(effect[1]))[:most]
     return tuple((name, effect) for name, effect in largest if effect != 0.0)
 

@@ -1,4 +1,4 @@
-"""Problems and tallies that grow: arms and items are only ever added at the end, so numbers stay what they were."""
+"""Problems that grow: arms and items are only ever added at the end, so numbers stay what they were."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,6 @@ from superarm.actions.matroids import Laminar
 from superarm.core.arrays import Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
-from superarm.core.tally import Tally
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -60,50 +59,3 @@ def without_items(problem: "Problem", items: Ints) -> "Problem":
     weights = problem.weights.copy()
     weights[items] = 0.0
     return problem.changed(weights=weights)
-
-
-def grow_tally(tally: Tally, after: "Problem") -> Tally:
-    """The tally of the larger problem: new arms have no pulls, and of new items every pull so far was missed.
-
-    Moments of new items begin anew: the policy that asks for them attaches empty ones.
-    """
-    old, new, moments = tally.support, after.support, tally.moments
-    if hasattr(moments, "design"):
-        from superarm.context.design import design_of
-
-        moments = moments.grown(new, design_of(after))
-    elif moments is not None:
-        moments = moments.grown(new) if new.n_items == old.n_items else None
-    grown = Tally(new, len(tally), tally.partial or new.n_items > old.n_items, moments)
-    for name in Tally.SUMS:
-        sums = getattr(tally, name)
-        if sums.size:
-            getattr(grown, name)[tuple(slice(n) for n in sums.shape)] = sums
-    if new.n_items > old.n_items:
-        grown.missed[:, old.n_items :] = grown.pulls[:, None, :]
-    grown.refresh()
-    return grown
-
-
-OWN = (("newest", "blocks"), ("rows", "bounds", "maps", "point", "marks"))
-"""What policies that forget keep beside the tally, and what logistic ones do."""
-
-
-def own_parts(held: dict[str, Any] | None) -> set[str]:
-    """The names of ``OWN`` in a state: all of a policy, since others may use one of them for something else."""
-    return {name for names in OWN if held is not None and held.keys() >= set(names) for name in names}
-
-
-def grow_held(held: dict[str, Any] | None, before: "Problem", after: "Problem") -> dict[str, Any] | None:
-    """What a policy keeps beside the tally, on the larger problem."""
-    if held is None:
-        return None
-    own = own_parts(held)
-    if "blocks" in own:
-        held = held | {"blocks": [grow_tally(block, after) for block in held["blocks"]]}
-    if "rows" in own:
-        from superarm.context.design import design_of
-        from superarm.contextual.kept import grow_kept
-
-        held = grow_kept(held, (design_of(before), before.support), (design_of(after), after.support))
-    return held

@@ -1,7 +1,6 @@
 """Learner: a problem, a policy, and everything that was observed so far."""
 
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
-from superarm.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
+from superarm.agent.growth import with_arms, with_items, without_items
 from superarm.agent.names import Given, names_for
 from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
@@ -19,6 +18,7 @@ from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import Index
 from superarm.policies.base import Policy, choose_batches
+from superarm.policies.memory import Memory
 
 Arms = Ints | Sequence[int]
 _NOBODY = np.empty(0, np.int64)
@@ -28,19 +28,14 @@ class Learner:
     """The state of one problem that is being learnt; ``Agent`` and the service are built around it.
 
     ``problem`` and ``policy`` are what is learnt and how; ``declared`` is the policy as it was given, which may differ
-    from the one that suits the problem's context. ``tally`` is what was observed, and ``memory`` what the
-    policy derives from it. ``pending`` counts pulls that were handed out and not observed yet, in the shape of
-    ``tally.pulls``: (1, n_arms), or (n_segments, n_arms). ``asked`` is the last round that was handed out, ``retired``
-    and ``retired_items`` are what counts no longer.
+    from the one that suits the problem's context. ``memory`` is what the policy knows. ``pending`` counts pulls that
+    were handed out and not observed yet, in the shape of ``tally.pulls``: (1, n_arms), or (n_segments, n_arms).
+    ``asked`` is the last round that was handed out, ``retired`` and ``retired_items`` are what counts no longer.
 
     Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
     records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
-    The moments of the tally, and what a policy keeps beside it, hold feedback to decisions of version ``moments_since``
-    and later.
-
-    Under a policy that forgets, feedback counts for the round of its decision, but for round ``since`` if the decision
-    is of a version before ``first``: so the state depends on which feedback there is, and not on the order in which it
-    came.
+    The memory knows from which round on feedback is its own, and which round it counts for: so the state depends on
+    which feedback there is, and not on the order in which it came.
 
     Parameters
     ----------
@@ -65,45 +60,35 @@ class Learner:
     array([[[1., 0., 0.]]])
     """
 
-    memory: Any
-    _forgotten = 0
-    """A memory of a policy's own that began anew holds no feedback to decisions up to this round."""
-
-    def __init__(self, problem: Problem, policy: Policy, arms: Given | None = None, items: Given | None = None) -> None:
+    def __init__(
+        self, problem: Problem, policy: Policy[Any], arms: Given | None = None, items: Given | None = None
+    ) -> None:
         require_problem(problem, policy)
         self.declared, policy = policy, fit_policy(policy, problem)
         self.arms, self.items = names_for(arms, problem.n_arms, "arms"), names_for(items, problem.n_items, "items")
         self.retired: Bools = np.zeros(problem.n_arms, bool)
         self.retired_items: set[int] = set()
-        self.asked, self.roundings, self.moments_since = 0, [policy.rounding], 0
-        self.first, self.since = 0, 0
-        tally = policy.new_tally(problem, 1)
+        self.asked, self.roundings = 0, [policy.rounding]
         self.contexts: Any = None
         if problem.context is not None:
             from superarm.contextual.history import ContextHistory
 
             self.contexts = ContextHistory(problem)
-        self.pending: Floats = np.zeros_like(tally.pulls)
-        self._settle(problem, policy, tally)
+        self._take_on(problem, policy, policy.new_memory(problem, 1))
+        self.pending: Floats = np.zeros_like(self.tally.pulls)
 
-    def _settle(
-        self, problem: Problem, policy: Policy, tally: Tally, held: dict[str, Any] | None = None, keep: bool = False
-    ) -> None:
-        """Take on a problem, a policy, a tally and what the policy keeps beside it; derive all that is derived.
-
-        With ``keep`` the policy keeps a memory that it cannot save.
-        """
-        memory = policy.prepare(problem, tally)
-        if held is not None:
-            policy.restore_state(memory, held)
-        elif keep:
-            memory = policy.keep(memory, self.memory)
-        self.problem, self.policy, self.tally, self.memory = problem, policy, tally, memory
-        self._used: Any = memory
-        self._forgetter = _forgetter(policy)
+    def _take_on(self, problem: Problem, policy: Policy[Any], memory: Memory) -> None:
+        """Take on a problem, a policy and its memory; derive all that is derived."""
+        self.problem, self.policy, self.memory = problem, policy, memory
+        self._used = memory
         self._pins = np.array([problem.actions.pins], np.int64).reshape(1, -1)
         self._playable: Bools = ~self.retired
-        self.rounds = int(tally.pulls.max())  # at most one pull per arm and round
+        self.rounds = int(memory.tally.pulls.max())  # at most one pull per arm and round
+
+    @property
+    def tally(self) -> Tally:
+        """The sums of all observations."""
+        return self.memory.tally
 
     @property
     def t(self) -> int:
@@ -114,11 +99,6 @@ class Learner:
     def version(self) -> int:
         """How often the policy was changed."""
         return len(self.roundings) - 1
-
-    @property
-    def held(self) -> dict[str, Any] | None:
-        """What the policy keeps beside the tally; None for most policies."""
-        return self.policy.save_state(self.memory)
 
     # --- decisions ---
 
@@ -153,43 +133,22 @@ class Learner:
         Pinned(actions.actions if isinstance(actions, Pinned) else actions, pins).validate(n_arms)
         return check_arms(pins, "pinned", n_arms)[None]
 
-    def choose(self, view: View) -> Ints:
-        """The batch for ``view``, in the order of picking; empty if there is none.
+    def choose(self, view: View, actions: Actions | None = None) -> Ints:
+        """The batch for ``view``, in the order of picking, or one of other ``actions``; empty if there is none.
 
         Nothing is changed: ``pend`` says that the batch was handed out.
         """
+        problem, self._used = self.problem, self.memory.at(view.t)
+        if actions is not None:
+            problem = problem.changed(actions=actions)
+            self._used = self._used.on(problem)
+            if len(actions.pins):
+                view = replace(view, pinned=np.array([actions.pins], np.int64))
         if view.pinned.size and not pins_are_eligible(view):
             return _NOBODY
-        self._used = self.memory_at(view.t)
-        action: Ints = choose_batches(self.policy, self.problem, view, self._used)[0]
+        policy = self.policy if actions is None else fit_policy(self.declared, problem)
+        action: Ints = choose_batches(policy, problem, view, self._used)[0]
         return action if action[-1] >= 0 else action[action >= 0]
-
-    def choose_by(self, view: View, policy: Policy | None = None, actions: Actions | None = None) -> Ints:
-        """The batch that another policy would choose, or this one out of another action set; nothing is changed.
-
-        Another policy that forgets sees the whole tally as one round.
-        """
-        problem = self.problem if actions is None else self.problem.changed(actions=actions)
-        if actions is not None and len(actions.pins):
-            view = replace(view, pinned=np.array([actions.pins], np.int64))
-        chosen, held = fit_policy(self.declared if policy is None else policy, problem), self.held
-        moments = self.tally.moments
-        self._used = chosen.prepare(problem, self.tally)
-        if policy is None and held is not None:
-            chosen.restore_state(self._used, held)
-        elif policy is None:
-            self._used = chosen.keep(self._used, self.memory)
-        action: Ints = choose_batches(chosen, problem, view, self._used)[0]
-        self.tally.moments = moments  # those that another policy asked for
-        return action[action >= 0]
-
-    def memory_at(self, t: int) -> Any:
-        """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
-        if self._forgetter is None or self._forgetter.age(self.memory, t) >= 0:
-            return self.memory
-        memory = self.policy.prepare(self.problem, self.tally)
-        self.policy.restore_state(memory, self.policy.save_state(self.memory) or {})
-        return memory
 
     def weigh(self, view: View, action: Ints, context: Any) -> Any:
         """The ``DecisionContext`` of a decision made by the last ``choose``; ``action`` need not be that choice.
@@ -205,7 +164,7 @@ class Learner:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
         self.unpend(action, context, -1.0)
         self.asked = max(self.asked, t)
-        self._advance(t)
+        self.memory.advance(t)
 
     def unpend(self, arms: Arms, context: Any = None, sign: float = 1.0, action: Arms | None = None) -> None:
         """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again).
@@ -220,19 +179,15 @@ class Learner:
         self.pending[row, arms] -= sign
 
     def bring_up_to_date(self, given: Any, t: int) -> None:
-        """Count the context of the decision of round ``t``, and begin the frame and take the refit that are due."""
+        """Count the context of the decision of round ``t``, and begin the frame and take the fit that are due."""
         if self.contexts is not None:
             frames = self.contexts.frames
             frames.count(given)
             frame = frames.due()
             if frame is not None:
-                self.memory = self.contexts.begin_frame(self.policy, self.tally, self.memory, frame)
-        self.policy.refit(self.problem, self.memory, t)
-
-    def _advance(self, t: int) -> None:
-        """Let time go on to round ``t``: what is too old for it is forgotten."""
-        if self._forgetter is not None and self._forgetter.age(self.memory, t) < 0:
-            self.memory.move_on((t - 1) // self._forgetter.block)
+                self.contexts.begin_frame(self.memory, frame)
+        if (plan := self.memory.plan(t)) is not None:
+            self.memory.accept(plan)
 
     # --- feedback ---
 
@@ -247,15 +202,7 @@ class Learner:
         if self.roundings[made] == "coin":
             outcome = streams.coins(key, feedback.t, feedback.action, feedback.outcome)
             feedback = replace(feedback, outcome=outcome)
-        known = made >= self.moments_since and not (self.policy.own_memory and feedback.t <= self._forgotten)
-        if self._forgetter is not None and made < self.first:
-            feedback = replace(feedback, t=self.since)
-        if not known:
-            feedback = replace(feedback, in_moments=False)
-        if not known and self.policy.own_memory and self.contexts is None and self._forgetter is None:
-            self.tally.record(feedback, sign)  # the memory has not learnt it
-        else:
-            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
+        self.memory.learn(feedback, sign)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
@@ -266,46 +213,29 @@ class Learner:
         fits = isinstance(tally, Tally) and tally.support == self.tally.support and len(tally) == len(self.tally)
         if not fits:
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        at = self.past_round(tally) if t is None else t
-        self._advance(at)
-        held = self.held
-        if self._forgetter is not None and held is not None:
-            age = self._forgetter.age(self.memory, at)
-            if age < len(held["blocks"]):
-                held["blocks"][age].add(tally)
-        if held is not None and isinstance(held.get("prior"), dict):
-            del held["prior"]  # one that was fitted without these data
-        self.tally.add(tally)
-        self._settle(self.problem, self.policy, self.tally, held, keep=True)
+        self.memory.warm(tally, self.past_round(tally) if t is None else t)
+        self._take_on(self.problem, self.policy, self.memory)
 
-    def restore(
-        self, tally: Tally, asked: int, held: dict[str, Any] | None = None, pending: Floats | None = None
-    ) -> None:
-        """Take over counts that were saved, and what the policy kept beside them; by default nothing is pending."""
-        self.pending, self.asked = np.zeros_like(tally.pulls) if pending is None else pending, asked
-        self._settle(self.problem, self.policy, tally, held)
+    def restore(self, arrays: Mapping[str, Any], asked: int, pending: Floats | None = None) -> None:
+        """Take over a memory that was saved, by its arrays; by default nothing is pending."""
+        memory: Memory = self.policy.new_memory(self.problem, 1).from_arrays(arrays)
+        self._take_on(self.problem, self.policy, memory)
+        self.pending, self.asked = np.zeros_like(self.tally.pulls) if pending is None else pending, asked
 
     # --- changes ---
 
-    def change_policy(self, policy: Policy, t: int | None = None) -> None:
+    def change_policy(self, policy: Policy[Any], t: int | None = None) -> None:
         """Learn by another policy from round ``t`` on (by default from now on); all counts stay.
 
         If the new policy forgets, what was observed before counts for round ``t``, unless the old one forgot in equal
         blocks of rounds: then these stay.
         """
-        declared, policy = policy, fit_policy(policy, self.problem)
-        same, held = _forget_alike(self.policy, policy), self.held
-        self.declared = declared
-        self.roundings.append(policy.rounding)
-        if not same:
-            self.first, self.since = self.version, self.t if t is None else t
-        before = self.tally.moments
-        if self.contexts is None and (policy.own_memory or not _needs_moments(policy, self.problem)):
-            self.tally.moments = None
-        self._settle(self.problem, policy, self.tally, held if same else None)
-        if self.tally.moments is not before or policy.own_memory:
-            self.moments_since = self.version
-        self._advance(self.since)
+        fitted = fit_policy(policy, self.problem)
+        memory: Memory = fitted.new_memory(self.problem, 1)
+        memory.inherit(self.memory, self.t if t is None else t)
+        self.declared = policy
+        self.roundings.append(fitted.rounding)
+        self._take_on(self.problem, fitted, memory)
 
     def grow_arms(self, arms: Given | int, *of_problem: Any) -> None:
         """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
@@ -348,15 +278,15 @@ class Learner:
         self.items.extend(items)
         self._grow(grown)
 
-    def _grow(self, grown: Problem) -> None:
-        if self.policy.own_memory and self.held is None:
-            begun = f"{self.declared!r} keeps a memory of its own, and forgets it now that arms or items were added"
-            warnings.warn(f"{begun}; the tally keeps everything", stacklevel=5)
-            self._forgotten = self.asked
-        held = grow_held(self.held, self.problem, grown)
+    def _grow(self, problem: Problem) -> None:
+        """Take on a larger problem, or one with other weights: for its context the policy may be another one."""
+        memory, policy = self.memory.grown(problem, self.asked), fit_policy(self.declared, problem)
         if self.contexts is not None:
-            self.contexts.grow(grown)
-        self._settle(grown, fit_policy(self.declared, grown), grow_tally(self.tally, grown), held)
+            self.contexts.grow(problem)
+        if policy != self.policy:
+            before, memory = memory, policy.new_memory(problem, 1)
+            memory.inherit(before, self.asked)
+        self._take_on(problem, policy, memory)
 
     def retire_arms(self, arms: Iterable[Any], back: bool = False) -> None:
         """Take arms out of all further batches; feedback about them still counts."""
@@ -370,7 +300,7 @@ class Learner:
     def retire_items(self, items: Iterable[Any]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         numbers = self.items.numbers(items)
-        self._settle(without_items(self.problem, numbers), self.policy, self.tally, self.held, keep=True)
+        self._grow(without_items(self.problem, numbers))
         self.retired_items |= set(numbers.tolist())
 
 
@@ -385,7 +315,7 @@ def require_problem(problem: Any, policy: Any) -> None:
         raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
 
 
-def fit_policy(policy: Policy, problem: Problem) -> Policy:
+def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
     require_problem(problem, policy)
     if problem.context is not None:
@@ -397,25 +327,3 @@ def fit_policy(policy: Policy, problem: Problem) -> Policy:
         raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
     policy.validate(problem)
     return policy
-
-
-def _forgetter(policy: Any) -> Any:
-    """The policy itself or the one that it wraps, if that weighs observations by their age; else None."""
-    while policy is not None and not hasattr(policy, "age"):
-        policy = None if policy.reads_context else getattr(policy, "policy", None)
-    return policy
-
-
-def _forget_alike(one: Policy, other: Policy) -> bool:
-    """Whether both policies keep the same blocks of rounds, or neither keeps any."""
-    a, b = _forgetter(one), _forgetter(other)
-    if a is None or b is None:
-        return a is b
-    return bool(a.block == b.block and len(a.weights) == len(b.weights))
-
-
-def _needs_moments(policy: Policy, problem: Problem) -> bool:
-    """Whether the policy attaches moments to a tally that has none."""
-    tally = policy.new_tally(problem, 1)
-    policy.prepare(problem, tally)
-    return tally.moments is not None

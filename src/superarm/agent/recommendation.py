@@ -14,7 +14,7 @@ MANY_ENTRIES = 1_000_000
 class Advice(NamedTuple):
     """A policy, the reason for it in a sentence or two, and its name."""
 
-    policy: Policy
+    policy: Policy[Any]
     reason: str
     name: str
 

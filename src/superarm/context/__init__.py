@@ -9,7 +9,7 @@ from superarm.context.context import Context, Contexts, EncodedContext
 from superarm.context.features import Features
 from superarm.context.frames import FeatureMoments, Frame, Frames, frame_number
 from superarm.context.models import LinearModel, LogisticModel, Model, Segments
-from superarm.context.sums import RegressionSums, new_context_tally
+from superarm.context.sums import RegressionSums, RegressionTally
 
 __all__ = [
     "Context",
@@ -23,8 +23,8 @@ __all__ = [
     "LogisticModel",
     "Model",
     "RegressionSums",
+    "RegressionTally",
     "Segments",
     "frame_number",
     "models",
-    "new_context_tally",
 ]

@@ -10,7 +10,7 @@ regression uses). Logistic models have weights of at most 1/4 that are multiples
 So the sums do not depend on the order of observations, are merged by addition and undone by subtraction.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def triangle(d: Any) -> Any:
 
 
 class RegressionSums:
-    r"""The sums of a regression, of R replications: the ``moments`` of a tally.
+    r"""The sums of a regression, of R replications.
 
     ``precision`` (R, n_groups, d (d + 1) / 2) is :math:`\sum w\,\phi\phi^\top` of each parameter vector, its lower
     triangle by rows, and ``response`` (R, n_groups, d) is :math:`\sum w\,\phi X`. Parameter vectors of entries are
@@ -107,6 +107,10 @@ class RegressionSums:
         self.present, self.maps = frames.frame.version, frames.user_maps()
         self._carry()
 
+    def follow(self, other: "RegressionSums") -> None:
+        """Take on the frames of other sums."""
+        self.present, self.maps = other.present, other.maps
+
     def _carry(self) -> None:
         self.precision, self.response = np.zeros_like(self.precision), np.zeros_like(self.response)
         rows, columns = np.tril_indices(self.design.d)
@@ -137,14 +141,14 @@ class RegressionSums:
     def like(self) -> "RegressionSums":
         """Empty sums of the same kind."""
         new = RegressionSums(self.design, self.support, len(self.precision), self.grid)
-        new.present, new.maps = self.present, self.maps
+        new.follow(self)
         return new
 
     def grown(self, support: AnySupport, design: Design | None = None) -> "RegressionSums":
         """The same sums for more arms or items after those there are; with features of arms, ``design`` is needed."""
         design = self.design if design is None else design
         new = RegressionSums(design, support, len(self.precision), self.grid)
-        new.present, new.maps = self.present, self.maps
+        new.follow(self)
         before, after = (self.design, self.support), (design, support)
         more = new.precision.shape[2] - self.precision.shape[2], design.d - self.design.d
 
@@ -203,17 +207,51 @@ def add_precision(precision: Floats, layout: Layout, action: Ints, given: Contex
         _add_outer(precision, phi, group, sign * given.weights[at])
 
 
-def new_context_tally(problem: "Problem", replications: int, partial: bool = False) -> Tally:
-    """A tally of no observations for a problem with a context.
+class RegressionTally(Tally):
+    """A tally with the ``regression`` of a problem whose context has a linear or logistic model."""
 
-    With segments it has a row for every replication and segment, those of a replication one after the other; with a
-    regression its moments are the sums.
-    """
-    context = problem.context
-    if not context.dimension(problem.n_items):
-        return Tally(problem.support, replications * context.n_segments, partial)
-    grid = 0.0
-    if context.features.standardised:
-        grid = 2.0**32 if isinstance(context.model, LogisticModel) else 2.0**22
-    sums = RegressionSums(design_of(problem), problem.support, replications, grid)
-    return Tally(problem.support, replications, partial, sums)
+    def __init__(self, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+        super().__init__(problem.support, replications, partial)
+        grid, context = 0.0, problem.context
+        if context.features.standardised:
+            grid = 2.0**32 if isinstance(context.model, LogisticModel) else 2.0**22
+        self.regression = RegressionSums(design_of(problem), problem.support, replications, grid)
+
+    def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
+        super().record(feedback, sign)
+        self.regression.record(feedback, sign)
+
+    def add(self, other: Tally, sign: float = 1.0) -> None:
+        super().add(other, sign)
+        if isinstance(other, RegressionTally):
+            self.regression.add(other.regression, sign)
+
+    def like(self) -> Self:
+        new = super().like()
+        new.regression = self.regression.like()
+        return new
+
+    def grown(self, problem: "Problem") -> Self:
+        new = super().grown(problem)
+        new.regression = self.regression.grown(problem.support, design_of(problem))
+        return new
+
+    def to_arrays(self) -> dict[str, Any]:
+        sums = self.regression
+        arrays = super().to_arrays() | {"precision": sums.precision, "response": sums.response}
+        frames = {version: parts for version, parts in sorted(sums.by_frame.items()) if any(map(np.any, parts))}
+        if frames:
+            arrays |= {"present": np.array(float(sums.present)), "maps": sums.maps}
+        for version, (precision, response) in frames.items():
+            arrays |= {f"precision {version}": precision, f"response {version}": response}
+        return arrays
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Self:
+        new = super().from_arrays(arrays)
+        new.regression = sums = self.regression.like()
+        sums.precision[...], sums.response[...] = arrays["precision"], arrays["response"]
+        if "present" in arrays:
+            sums.present, sums.maps = int(arrays["present"]), arrays["maps"].copy()
+        for version in [int(name.split()[1]) for name in arrays if name.startswith("precision ")]:
+            sums.by_frame[version] = arrays[f"precision {version}"].copy(), arrays[f"response {version}"].copy()
+        return new

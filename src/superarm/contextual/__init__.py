@@ -2,8 +2,8 @@
 
 base: what they have in common · segments: any policy on the tally of the user's segment, and one model for all
 segments · rules: how far policies on linear models explore · ridge: estimates and widths · linear, logistic: policies
-on regression models · kept: observations kept for refits · forgetting: windows and discounts · history: what an agent
-keeps · catalog: policies by the names of their papers
+on regression models · kept: observations kept for refits · history: what an agent keeps · catalog: policies by the
+names of their papers
 """
 
 from superarm.contextual.base import ContextPolicy
@@ -16,16 +16,13 @@ from superarm.contextual.catalog import (
     logistic_ts,
     vac2_ucb,
 )
-from superarm.contextual.forgetting import ContextForgetting
 from superarm.contextual.history import ContextHistory, DecisionContext, feature_names
-from superarm.contextual.kept import Refit, carry_kept, grow_kept
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
-from superarm.contextual.segments import PooledSegments, SegmentPolicy
+from superarm.contextual.segments import SegmentPolicy
 
 __all__ = [
-    "ContextForgetting",
     "ContextHistory",
     "ContextPolicy",
     "DecisionContext",
@@ -34,18 +31,14 @@ __all__ = [
     "GroupedPolicy",
     "LinearPolicy",
     "LogisticPolicy",
-    "PooledSegments",
-    "Refit",
     "Rule",
     "SegmentPolicy",
     "VarianceWeighted",
     "c2_ucb",
     "c3_ucb",
-    "carry_kept",
     "comb_lin_ts",
     "feature_names",
     "for_context",
-    "grow_kept",
     "logistic_kl_ucb",
     "logistic_ts",
     "vac2_ucb",

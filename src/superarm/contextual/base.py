@@ -1,32 +1,44 @@
-"""The base of policies that learn from contexts."""
+"""The base of policies that learn from contexts, and the memory of regressions."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from superarm.context.models import Model
-from superarm.context.sums import new_context_tally
-from superarm.core.arrays import Floats
+from superarm.context.sums import RegressionTally
 from superarm.core.errors import InvalidArgument
-from superarm.core.tally import Tally, View
 from superarm.policies.base import Policy
+from superarm.policies.memory import Memory
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
+M = TypeVar("M", bound=Memory)
 
-class ContextPolicy(Policy):
-    """A policy that learns a kind of models, ``learns``, from contexts.
 
-    Its tally is ``new_context_tally``. For explanations it has ``estimates`` and, if it is a regression,
-    ``coefficients``.
-    """
+class RegressionMemory(Memory):
+    """The sums of a regression. Rows of parameter vectors are not split."""
+
+    divisible = False
+    tally: RegressionTally
+
+    def new_tally(self, rows: int, partial: bool) -> RegressionTally:
+        return RegressionTally(self.problem, rows, partial)
+
+    def inherit(self, old: Memory, t: int) -> None:
+        if isinstance(old, RegressionMemory):
+            self.tally.regression.follow(old.tally.regression)
+        super().inherit(old, t)
+
+    def carry(self, frames: Any) -> None:
+        self.tally.regression.begin(frames)
+        self.adopt(self.tally)
+
+
+class ContextPolicy(Policy[M], Generic[M]):
+    """A policy that learns a kind of models, ``learns``, from contexts."""
 
     reads_context = True
-    own_memory: ClassVar[Any] = False
     learns = Model
     """The class of models that the policy learns."""
-
-    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
-        return new_context_tally(problem, replications, partial)
 
     def validate(self, problem: "Problem") -> None:
         """Refuse a problem without a context, or with a model that the policy does not learn."""
@@ -36,12 +48,3 @@ class ContextPolicy(Policy):
         if not isinstance(problem.context.model, self.learns):
             wrong = f"{type(self).__name__} does not learn the model {type(problem.context.model).__name__}"
             raise InvalidArgument("policy", wrong, "take a policy that does: docs/guides/context.md lists them")
-
-    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
-        """The estimates of all entries, and the parameters at which the oracle chooses."""
-        wrong = f"{type(self).__name__} chooses batches by other things than parameters of entries"
-        raise InvalidArgument("policy", wrong, "explain decisions of index policies")
-
-    def coefficients(self, problem: "Problem", tally: Tally, memory: Any) -> Floats:
-        """The parameter vectors of a regression, (R, n_groups, d)."""
-        raise InvalidArgument("policy", f"{type(self).__name__} has no coefficients", "take a regression model")

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.context.design import design_of
 from superarm.context.models import Segments
-from superarm.contextual.base import ContextPolicy
-from superarm.contextual.forgetting import ContextForgetting
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy, is_one_hot
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
-from superarm.contextual.segments import PooledSegments, SegmentPolicy
+from superarm.contextual.segments import SegmentPolicy
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
@@ -19,7 +17,7 @@ from superarm.oracles.base import Oracle
 from superarm.oracles.default import Default
 from superarm.oracles.heaviest import TopArms
 from superarm.policies.base import Policy
-from superarm.policies.forgetting import Forgetting
+from superarm.policies.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -158,7 +156,7 @@ def logistic_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT)
     return LogisticPolicy(KL(), rho, ridge, oracle)
 
 
-def for_context(policy: Any, problem: "Problem") -> Policy:
+def for_context(policy: Any, problem: "Problem") -> Policy[Any]:
     """``policy`` for ``problem``: on the tally of the user's segment, where the problem has segments.
 
     >>> from superarm.actions import Subsets
@@ -177,22 +175,23 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         return policy  # type: ignore[no-any-return]
     model = problem.context.model
-    if isinstance(policy, Forgetting):
+    if isinstance(policy, Wrapper) and (policy.forgets or policy.reads_context):
         inner: Any = for_context(policy.policy, problem)
-        inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
-        return _fit(ContextForgetting(inner, policy.block, policy.weights), problem)
-    if isinstance(policy, ContextPolicy):
+        if policy.forgets and isinstance(inner, LogisticPolicy):
+            inner = replace(inner, refits=False)  # what is kept for refits has no weights
+        return _fit(replace(policy, policy=inner), problem)
+    if policy.reads_context:
         _fit(policy, problem)
         if isinstance(policy, LogisticPolicy) and is_one_hot(problem.context, design_of(problem)):
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
-        return policy
+        return policy  # type: ignore[no-any-return]
     if isinstance(model, Segments):
-        pooled = policy.shares_segments and isinstance(problem.support, Dense)
-        return _fit(PooledSegments(policy) if pooled else SegmentPolicy(policy, model.pooling), problem)
+        shared = policy.shares_segments and isinstance(problem.support, Dense)
+        return _fit(policy if shared else SegmentPolicy(policy, model.pooling), problem)
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
 
 
-def _fit(policy: Policy, problem: "Problem") -> Policy:
+def _fit(policy: Policy[Any], problem: "Problem") -> Policy[Any]:
     policy.validate(problem)
     return policy

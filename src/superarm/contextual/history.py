@@ -2,9 +2,8 @@
 
 An agent has one replication. Its steps are: ``encode`` what the caller gave, ``contexts`` for the policy's view,
 ``decide`` what is stored with the decision, ``pend`` it, and ``answer`` for the context of its feedback. After each
-decision it counts the context (``frames.count``), begins the frame that is due (``begin_frame``), and takes the refit
-that is due (``plan_refit`` and ``take_refit`` of the policy). Frames and refits are steps of their own, so that a log
-can hold them as events.
+decision it counts the context (``frames.count``), begins the frame that is due (``begin_frame``), and its memory takes
+the fit that is due. Frames and fits are steps of their own, so that a log can hold them as events.
 """
 
 from collections.abc import Mapping
@@ -19,11 +18,9 @@ from superarm.context.encoding import name_coordinates
 from superarm.context.frames import Frame, Frames
 from superarm.context.models import ALL
 from superarm.context.sums import UNWEIGHTED, add_precision, grow_groups, triangle
-from superarm.contextual.kept import carry_kept
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import AnySupport, Dense
-from superarm.core.tally import Tally
-from superarm.policies.base import Policy
+from superarm.policies.memory import Memory
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -134,26 +131,18 @@ class ContextHistory:
             if held[2] + sign:
                 self._waiting[key] = (*held[:2], held[2] + sign)
 
-    def begin_frame(self, policy: Policy, tally: Tally, memory: Any, frame: Frame) -> Any:
-        """Standardise by another frame from now on, and carry the sums over; the policy's new memory.
+    def begin_frame(self, memory: Memory, frame: Frame) -> None:
+        """Standardise by another frame from now on, and carry what is remembered over.
 
         Decisions of earlier frames count no longer as pending precision.
         """
         self.frames.begin(frame)
-        if not self._pending.size:
-            return memory
-        self._pending[...], self._waiting, self.n_pending = 0.0, {}, 0
-        tally.moments.begin(self.frames)
-        held, memory = policy.save_state(memory), policy.prepare(self.problem, tally)
-        if held is not None:
-            policy.restore_state(memory, carry_kept(held, self.frames))
-        return memory
+        if self._pending.size:
+            self._pending[...], self._waiting, self.n_pending = 0.0, {}, 0
+            memory.carry(self.frames)
 
     def grow(self, problem: "Problem") -> None:
-        """Take on a problem with more arms or items; the tally and what the policy keeps grow by themselves.
-
-        See ``RegressionSums.grown`` and ``grow_kept``.
-        """
+        """Take on a problem with more arms or items; the memory grows by itself."""
         pending, before = self.pending, self.problem
         self.problem, self.frames.context = problem, problem.context
         if pending is not None:
@@ -161,7 +150,7 @@ class ContextHistory:
             self._pending = grow_groups(pending, old, new, triangle(new[0].d) - triangle(old[0].d))
 
     def effects(
-        self, policy: Any, tally: Tally, memory: Any, made: DecisionContext, arm: int, words: Any = None
+        self, policy: Any, memory: Memory, made: DecisionContext, arm: int, words: Any = None
     ) -> dict[str, float]:
         """By how much each feature of a decision changes the mean of ``arm``'s estimates, by name; for explanations.
 
@@ -170,7 +159,7 @@ class ContextHistory:
         if not self._pending.size or made.frame != self.frames.frame.version:
             return {}
         design, pairs = design_of(self.problem), self._widen(made.encoded).pairs.reshape(self.problem.n_arms, -1)
-        theta = policy.coefficients(self.problem, tally, memory)[0]
+        theta = policy.coefficients(self.problem, memory)[0]
         u = design.own_features(made.encoded.x, np.array(arm), pairs[arm])
         groups = design.groups_of(self.problem.support, np.array([arm]))[0]
         effects = (theta[groups[groups >= 0], : len(u)] * u).mean(0)

@@ -9,7 +9,7 @@ import numpy as np
 from superarm.context.design import design_of
 from superarm.context.models import LinearModel
 from superarm.context.sums import round_share
-from superarm.contextual.base import ContextPolicy
+from superarm.contextual.base import ContextPolicy, RegressionMemory
 from superarm.contextual.ridge import Ridge, Scores, score_entries
 from superarm.contextual.rules import Rule
 from superarm.core.arrays import Floats, Ints
@@ -21,7 +21,21 @@ if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
 
-class LinearPolicy(ContextPolicy):
+class RidgeMemory(RegressionMemory):
+    """The sums of a regression, and the ridge estimates that follow from them."""
+
+    ridge: Ridge
+
+    def adopt(self, tally: Tally) -> None:
+        super().adopt(tally)
+        self.ridge = Ridge(self.tally.regression)
+
+    def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
+        super().learn(feedback, weight)
+        self.ridge.mark(design_of(self.problem), self.problem.support, feedback.action)
+
+
+class LinearPolicy(ContextPolicy[RidgeMemory]):
     r"""Ridge regression on the features of entries, then the oracle at optimistic or sampled parameters.
 
     .. math:: \hat\theta = G^{-1}\sum w\,\phi X, \qquad
@@ -46,6 +60,7 @@ class LinearPolicy(ContextPolicy):
     oracle: Oracle = Default()
     discount: float = 1.0
     learns = LinearModel
+    remembers = RidgeMemory
     caveat = (
         "its bound assumes that outcomes are linear in the features and, where entries share parameters, that the "
         "outcomes of one round are independent given the past"
@@ -60,48 +75,42 @@ class LinearPolicy(ContextPolicy):
         super().validate(problem)
         self.oracle.validate(problem)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Ridge:
-        return Ridge(tally.moments)
-
-    def choose(self, problem: "Problem", view: View, memory: Ridge) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: RidgeMemory) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def learn(self, problem: "Problem", tally: Tally, memory: Ridge, feedback: Feedback, sign: float = 1.0) -> None:
-        tally.record(feedback, sign)
-        memory.mark(design_of(problem), problem.support, feedback.action)
-
-    def scores(self, problem: "Problem", view: View, memory: Ridge) -> Floats:
+    def scores(self, problem: "Problem", view: View, memory: RidgeMemory) -> Floats:
         """The optimistic or sampled parameters of all entries, clipped to [0, 1]."""
-        design, sums, given = design_of(problem), view.tally.moments, view.context
-        ridge = self.rule.penalty * design.longest
-        memory.refresh(sums, ridge)
-        inverse, theta = memory.widen(sums, ridge, given.pending), memory.theta
+        design, sums, given, found = design_of(problem), memory.tally.regression, view.context, memory.ridge
+        penalty = self.rule.penalty * design.longest
+        found.refresh(sums, penalty)
+        inverse, theta = found.widen(sums, penalty, given.pending), found.theta
         k = design.observations(_discounted_size(problem.k, self.discount), problem.n_items)
         spread = self.rule.radius(design.d, k, view.t)
         if self.rule.sampled:
-            theta, spread = memory.draw(inverse, spread, view.keys, view.t), 0.0
-        found = score_entries(design, problem.support, given, theta, inverse)
-        bonus = found.bonus(spread)
-        memory.low = np.clip(found.mean - bonus, 0.0, 1.0)
-        memory.high = np.clip(found.mean + bonus, 0.0, 1.0)
-        return memory.high
+            theta, spread = found.draw(inverse, spread, view.keys, view.t), 0.0
+        scores = score_entries(design, problem.support, given, theta, inverse)
+        bonus = scores.bonus(spread)
+        found.low = np.clip(scores.mean - bonus, 0.0, 1.0)
+        found.high = np.clip(scores.mean + bonus, 0.0, 1.0)
+        return found.high
 
-    def weigh(self, problem: "Problem", view: View, memory: Ridge, action: Ints) -> Any:
+    def weigh(self, problem: "Problem", view: View, memory: RidgeMemory, action: Ints) -> Any:
         rows = problem.support.rows
-        weights = self.rule.weight(rows(memory.low, action), rows(memory.high, action))
+        weights = self.rule.weight(rows(memory.ridge.low, action), rows(memory.ridge.high, action))
         if self.discount < 1.0:
             shares = np.cumprod(np.full(action.shape[1], self.discount * self.discount)) / self.discount**2
             weights = np.where(shares[:, None] < 1.0, round_share(weights * shares[:, None]), weights)
         return replace(view.context, weights=weights, pending=None)
 
-    def estimates(self, problem: "Problem", view: View, memory: Ridge) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: RidgeMemory) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
-        found: Scores = score_entries(design_of(problem), problem.support, view.context, memory.theta, memory.inverse)
+        ridge = memory.ridge
+        found: Scores = score_entries(design_of(problem), problem.support, view.context, ridge.theta, ridge.inverse)
         return found.mean, optimistic
 
-    def coefficients(self, problem: "Problem", tally: Tally, memory: Ridge) -> Floats:
-        memory.refresh(tally.moments, self.rule.penalty * design_of(problem).longest)
-        return memory.theta
+    def coefficients(self, problem: "Problem", memory: RidgeMemory) -> Floats:
+        memory.ridge.refresh(memory.tally.regression, self.rule.penalty * design_of(problem).longest)
+        return memory.ridge.theta
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -1,17 +1,19 @@
 """Policies on logistic models: a regression on the scale of log-odds, refitted by maximum likelihood."""
 
 import math
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from superarm.context.context import Context
 from superarm.context.design import Design, arm_major, design_of, places
 from superarm.context.models import LogisticModel
-from superarm.context.sums import UNWEIGHTED, triangle
-from superarm.contextual.base import ContextPolicy
-from superarm.contextual.kept import Kept, Likelihood, Refit
+from superarm.context.sums import UNWEIGHTED, RegressionTally, triangle
+from superarm.contextual.base import ContextPolicy, RegressionMemory
+from superarm.contextual.kept import Kept, Likelihood, Refit, carry_kept, grow_kept
 from superarm.contextual.ridge import Correction, Ridge, score_entries
 from superarm.core.arrays import Floats, Ints
 from superarm.core.numeric import log, sigmoid
@@ -20,6 +22,7 @@ from superarm.indices import KL, Chance, Index
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import try_every_arm
+from superarm.policies.memory import NEVER, Arrays, Memory, inside, join, split, under
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -29,24 +32,102 @@ _GRID = 4096.0
 
 
 class Logits(Ridge):
-    """The memory of logistic policies: ridge estimates, and what each replication keeps; ``kept`` is empty if nothing.
+    """Ridge estimates of logistic policies, and what each replication keeps; ``kept`` is empty if nothing.
 
     ``estimate`` are the estimates of log-odds without the offset in the last round, in the shape of entries.
     """
 
-    def __init__(self, tally: Tally, design: Design, likelihood: Likelihood, capacity: int) -> None:
-        super().__init__(tally.moments)
+    def __init__(self, tally: RegressionTally, design: Design, likelihood: Likelihood, capacity: int) -> None:
+        super().__init__(tally.regression)
         self.estimate: Floats = np.zeros(0)
         self.more = None
         self.kept: list[Kept] = []
         if capacity:
-            sums = tally.moments
+            sums = tally.regression
             self.more = Correction(np.zeros_like(sums.precision), np.zeros_like(sums.response))
             parts = zip(self.more.precision, self.more.response, self.stale, strict=True)
             self.kept = [Kept(capacity, design, tally.support, likelihood, part) for part in parts]
 
 
-class LogisticPolicy(ContextPolicy):
+class LogitMemory(RegressionMemory):
+    """The sums of a regression, the ``logits`` that follow from them, and what is kept of observations for refits."""
+
+    logits: Logits
+
+    def adopt(self, tally: Tally) -> None:
+        super().adopt(tally)
+        policy, problem = self.policy, self.problem
+        capacity = problem.context.model.kept if policy.refits else 0
+        kept = [] if not hasattr(self, "logits") else self._kept()
+        self.logits = Logits(self.tally, design_of(problem), policy.likelihood(problem), capacity)
+        self._restore(kept)
+
+    def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
+        super().learn(feedback, weight)
+        self.logits.mark(design_of(self.problem), self.problem.support, feedback.action)
+        if feedback.context.shifts is not None and feedback.t > self.begun:
+            for r, kept in enumerate(self.logits.kept):
+                kept.record(feedback, r, weight)
+
+    def inherit(self, old: Memory, t: int) -> None:
+        """Where the old memory has kept no observations, those of its decisions are not kept later either."""
+        super().inherit(old, t)
+        if isinstance(old, LogitMemory) and old.logits.kept:
+            self._restore(old._kept())
+            self.begun = old.begun
+        else:
+            self.begun = t
+
+    @property
+    def due(self) -> int:  # type: ignore[override]
+        """0 if the information of a parameter vector has doubled since its last fit."""
+        return 0 if any(len(kept.due()) for kept in self.logits.kept) else NEVER
+
+    def plan(self, t: int, within: int = NEVER) -> Arrays | None:
+        plans = [kept.plan(t) for kept in self.logits.kept]
+        if all(plan is None for plan in plans):
+            return None
+        return join([None if plan is None else plan._asdict() for plan in plans])
+
+    def accept(self, plan: Arrays) -> None:
+        for kept, own in zip(self.logits.kept, split(plan, len(self.logits.kept)), strict=True):
+            if own:
+                kept.take(Refit(int(own["t"]), own["groups"], own["points"], own["information"]))
+
+    def carry(self, frames: Any) -> None:
+        self.tally.regression.begin(frames)
+        self._renew([carry_kept(one, frames) for one in self._kept()])
+
+    def grown(self, problem: "Problem", t: int) -> Self:
+        before, after = ((design_of(one), one.support) for one in (self.problem, problem))
+        kept = [grow_kept(one, before, after) for one in self._kept()]
+        new = copy(self)
+        new.problem, new.tally = problem, self.tally.grown(problem)
+        new._renew(kept)
+        return new
+
+    def _kept(self) -> list[dict[str, Any]]:
+        return [kept.save() for kept in self.logits.kept]
+
+    def _restore(self, saved: list[dict[str, Any]]) -> None:
+        for kept, one in zip(self.logits.kept, saved, strict=False):
+            kept.restore(one)
+
+    def _renew(self, saved: list[dict[str, Any]]) -> None:
+        """Derive anew what follows from the sums, and keep other observations."""
+        del self.logits  # not emptied: a copy may share them
+        self.adopt(self.tally)
+        self._restore(saved)
+
+    def beside(self) -> Arrays:
+        return super().beside() | under("kept", join(list(self._kept())))
+
+    def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        super().take_beside(arrays)
+        self._restore([one for one in split(inside(arrays, "kept"), len(self.logits.kept)) if one])
+
+
+class LogisticPolicy(ContextPolicy[LogitMemory]):
     r"""Optimistic or sampled log-odds, and the oracle at their probabilities.
 
     With :math:`\hat\eta = \langle\phi, \hat\theta\rangle`, :math:`\sigma` the logistic function and o the offset of the
@@ -82,6 +163,7 @@ class LogisticPolicy(ContextPolicy):
     oracle: Oracle = Default()
     refits: bool = True
     learns = LogisticModel
+    remembers = LogitMemory
     caveat = (
         "it assumes that log-odds are linear in the features and, where entries share parameters, that the "
         "outcomes of one round are independent given the past; no regret bound is known for it"
@@ -101,73 +183,40 @@ class LogisticPolicy(ContextPolicy):
         prior = problem.context.model.prior_mean
         return Likelihood(log(prior / (1.0 - prior)), self.ridge * design_of(problem).longest)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Logits:
-        capacity = problem.context.model.kept if self.refits else 0
-        return Logits(tally, design_of(problem), self.likelihood(problem), capacity)
-
-    def choose(self, problem: "Problem", view: View, memory: Logits) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: LogitMemory) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def learn(self, problem: "Problem", tally: Tally, memory: Logits, feedback: Feedback, sign: float = 1.0) -> None:
-        tally.record(feedback, sign)
-        memory.mark(design_of(problem), problem.support, feedback.action)
-        if feedback.context.shifts is not None:
-            for r, kept in enumerate(memory.kept):
-                kept.record(feedback, r, sign)
-
-    def scores(self, problem: "Problem", view: View, memory: Logits) -> Floats:
+    def scores(self, problem: "Problem", view: View, memory: LogitMemory) -> Floats:
         """The optimistic or sampled probabilities of all entries."""
-        design, sums, given = design_of(problem), view.tally.moments, view.context
+        design, sums, given, logits = design_of(problem), memory.tally.regression, view.context, memory.logits
         offset, ridge = self.likelihood(problem)
-        memory.refresh(sums, ridge, memory.more)
-        inverse = memory.widen(sums, ridge, given.pending, memory.more)
-        found = score_entries(design, problem.support, given, memory.theta, inverse)
-        memory.estimate, odds = found.mean, found.mean
+        logits.refresh(sums, ridge, logits.more)
+        inverse = logits.widen(sums, ridge, given.pending, logits.more)
+        found = score_entries(design, problem.support, given, logits.theta, inverse)
+        logits.estimate, odds = found.mean, found.mean
         if self.draws > 0.0:
-            drawn = memory.draw(inverse, self.draws, view.keys, view.t)
+            drawn = logits.draw(inverse, self.draws, view.keys, view.t)
             odds = score_entries(design, problem.support, given, drawn, inverse).mean
         else:
             odds = odds + found.bonus(math.sqrt(2.0 * self.index.numerator(float(view.t))))
-        memory.high = sigmoid(offset + odds)
-        return memory.high
+        logits.high = sigmoid(offset + odds)
+        return logits.high
 
-    def weigh(self, problem: "Problem", view: View, memory: Logits, action: Ints) -> Any:
-        eta = problem.support.rows(memory.estimate, action)
+    def weigh(self, problem: "Problem", view: View, memory: LogitMemory, action: Ints) -> Any:
+        eta = problem.support.rows(memory.logits.estimate, action)
         mean = sigmoid(self.likelihood(problem).offset + eta)
         weights = np.maximum(1.0, np.floor(mean * (1.0 - mean) * _GRID + 0.5)) / _GRID
         shifts = np.floor((weights * eta - mean) * _GRID + 0.5) / _GRID
         return replace(view.context, weights=weights, shifts=shifts, pending=None)
 
-    def refit(self, problem: "Problem", memory: Logits, t: int) -> None:
-        for r in range(len(memory.kept)):
-            found = self.plan_refit(problem, memory, t, r)
-            if found is not None:
-                self.take_refit(problem, memory, found, r)
-
-    def plan_refit(self, problem: "Problem", memory: Logits, t: int, replication: int = 0) -> Refit | None:
-        """The refit that is due after the choice of round ``t``, if there is one; it changes nothing."""
-        return memory.kept[replication].plan(t) if memory.kept else None
-
-    def take_refit(self, problem: "Problem", memory: Logits, refit: Refit, replication: int = 0) -> None:
-        """Take on a refit: one of ``plan_refit``, here or in another memory with the same history."""
-        if memory.kept:
-            memory.kept[replication].take(refit)
-
-    def save_state(self, memory: Logits) -> dict[str, Any] | None:
-        """The kept observations and points of the first replication, by the names of ``Kept.save``; None if none."""
-        return memory.kept[0].save() if memory.kept else None
-
-    def restore_state(self, memory: Logits, held: dict[str, Any]) -> None:
-        if memory.kept:
-            memory.kept[0].restore(held)
-
-    def estimates(self, problem: "Problem", view: View, memory: Logits) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: LogitMemory) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
-        return sigmoid(self.likelihood(problem).offset + memory.estimate), optimistic
+        return sigmoid(self.likelihood(problem).offset + memory.logits.estimate), optimistic
 
-    def coefficients(self, problem: "Problem", tally: Tally, memory: Logits) -> Floats:
-        memory.refresh(tally.moments, self.likelihood(problem).ridge, memory.more)
-        return memory.theta
+    def coefficients(self, problem: "Problem", memory: LogitMemory) -> Floats:
+        logits = memory.logits
+        logits.refresh(memory.tally.regression, self.likelihood(problem).ridge, logits.more)
+        return logits.theta
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)
@@ -189,7 +238,7 @@ def is_one_hot(context: Context, design: Design) -> bool:
     return user and arm and design.crossed and design.n_pair == 0 and design.n_item == 0
 
 
-class GroupedPolicy(ContextPolicy):
+class GroupedPolicy(ContextPolicy[RegressionMemory]):
     r"""The likelihood-ratio index of a logistic model with one-hot features, which is KL-UCB's.
 
     .. math:: q = \max\{\sigma(\phi^\top\theta) : L(\theta) - L(\hat\theta) \le \beta_t\}
@@ -204,19 +253,20 @@ class GroupedPolicy(ContextPolicy):
     index: Index
     oracle: Oracle = Default()
     learns = LogisticModel
+    remembers = RegressionMemory
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        _, q, counts = self._cells(problem, view)
+    def choose(self, problem: "Problem", view: View, memory: RegressionMemory) -> Ints:
+        _, q, counts = self._cells(problem, view, memory)
         seen = replace(view, counts=counts)
         return try_every_arm(problem, seen, lambda: self.oracle.maximize(problem, q, seen))
 
-    def weigh(self, problem: "Problem", view: View, memory: Any, action: Ints) -> Any:
+    def weigh(self, problem: "Problem", view: View, memory: RegressionMemory, action: Ints) -> Any:
         weights = np.full((*action.shape, problem.support.widest), UNWEIGHTED)
         return replace(view.context, weights=weights, pending=None)
 
-    def _cells(self, problem: "Problem", view: View) -> tuple[Floats, Floats, Floats]:
+    def _cells(self, problem: "Problem", view: View, memory: RegressionMemory) -> tuple[Floats, Floats, Floats]:
         """Mean and score of every entry's coordinate, and the pulls of every arm's, pending ones included."""
-        design, support, sums, given = design_of(problem), problem.support, view.tally.moments, view.context
+        design, support, sums, given = design_of(problem), problem.support, memory.tally.regression, view.context
         everyone = np.arange(problem.n_arms)
         there = places(support, everyone)
         arm = np.broadcast_to(everyone[:, None], there.there.shape)[there.there]
@@ -239,14 +289,14 @@ class GroupedPolicy(ContextPolicy):
         np.maximum.at(counts, arm, (pulls + waiting).T)
         return mean, q, np.ascontiguousarray(counts.T)
 
-    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
-        return self._cells(problem, view)[:2]
+    def estimates(self, problem: "Problem", view: View, memory: RegressionMemory) -> tuple[Floats, Floats]:
+        return self._cells(problem, view, memory)[:2]
 
-    def coefficients(self, problem: "Problem", tally: Tally, memory: Any) -> Floats:
+    def coefficients(self, problem: "Problem", memory: RegressionMemory) -> Floats:
         """The empirical mean of every coordinate, in place of its log-odds, which may be infinite."""
-        d = tally.moments.response.shape[2]
-        diagonal = tally.moments.precision[..., [triangle(r) + r for r in range(d)]]
-        return tally.moments.response / np.maximum(diagonal, 1.0)  # type: ignore[no-any-return]
+        sums = memory.tally.regression
+        diagonal = sums.precision[..., [triangle(r) + r for r in range(sums.response.shape[2])]]
+        return sums.response / np.maximum(diagonal, 1.0)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -1,37 +1,122 @@
 """Any policy on the tally of the user's segment."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from superarm.actions.base import take_rows
 from superarm.context.context import Contexts
+from superarm.context.features import Features
 from superarm.context.models import Segments
 from superarm.contextual.base import ContextPolicy
 from superarm.core.arrays import Floats, Ints
-from superarm.core.errors import InvalidArgument
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
-from superarm.policies.base import Policy
+from superarm.policies.base import Policy, choose_batches
+from superarm.policies.memory import NEVER, Arrays, Memory, SplitMemory, new_rows, one_or_many, segment_rows
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
 
-class SegmentMemory:
-    """What is known beside the tally: the sums over all segments, and a memory for each of its ``rows``.
+class SegmentMemory(Memory):
+    """A memory of all segments: ``inner`` is one of the policy, of whose rows a decision takes that of its segment.
 
-    There are sums if segments are pooled, and rows if the policy keeps a memory of its own.
+    The policy sees the problem of one segment.
     """
 
-    def __init__(self, sums: Tally | None, rows: list[Any]) -> None:
-        self.sums, self.rows = sums, rows
+    divisible = False
+
+    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+        self.policy, self.problem, self.n_segments = policy, problem, problem.context.n_segments
+        self.inner = new_rows(policy.policy, of_one_segment(problem), replications * self.n_segments, partial)
+        self._sums: Tally | None = None
+
+    @property
+    def tally(self) -> Tally:  # type: ignore[override]
+        """The sums of all segments."""
+        return self.inner.tally
+
+    @property
+    def begun(self) -> int:  # type: ignore[override]
+        """That of the policy's memory."""
+        return self.inner.begun
+
+    def rows(self, given: Contexts) -> Ints:
+        """The row of each replication's segment, (R,)."""
+        return segment_rows(given, self.n_segments, len(self))
+
+    def sums(self) -> Tally:
+        """The sums over the segments of each replication."""
+        if self._sums is None:
+            self._sums = self.tally.take(slice(0, None, self.n_segments)).like()
+            for segment in range(self.n_segments):
+                self._sums.add(self.tally.take(slice(segment, None, self.n_segments)))
+        return self._sums
+
+    def _changed(self, inner: Memory) -> None:
+        """Other sums are there, in a memory that others do not share."""
+        self.inner, self._sums = inner, None
+
+    def adopt(self, tally: Tally) -> None:
+        self._changed(copy(self.inner))
+        self.inner.adopt(tally)
+
+    def refill(self, sums: Tally) -> None:
+        self._changed(copy(self.inner))
+        self.inner.refill(sums)
+
+    def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
+        if feedback.seen is not None and not feedback.seen.all():
+            self.tally.allow_missing()
+        rows = one_or_many(self.rows(feedback.context))
+        own = self.inner.take(rows)
+        own.learn(replace(feedback, context=None), weight)
+        self.inner.put(rows, own)
+        if self._sums is not None:
+            self._sums.record(feedback, weight)
+
+    def warm(self, past: Tally, t: int, weight: float = 1.0) -> None:
+        self.inner.warm(past, t, weight)
+        self._sums = None
+
+    def inherit(self, old: Memory, t: int) -> None:
+        self.inner.inherit(old.inner if isinstance(old, SegmentMemory) else old, t)
+        self._sums = None
+
+    @property
+    def due(self) -> int:  # type: ignore[override]
+        """That of the policy's memory."""
+        return self.inner.due
+
+    def plan(self, t: int, within: int = NEVER) -> Arrays | None:
+        return self.inner.plan(t, within)
+
+    def accept(self, plan: Arrays) -> None:
+        self.inner.accept(plan)
+
+    def on(self, problem: "Problem") -> Self:
+        part = super().on(problem)
+        part.inner = self.inner.on(of_one_segment(problem))
+        return part
+
+    def grown(self, problem: "Problem", t: int) -> Self:
+        new = copy(self)
+        new.problem = problem
+        new._changed(self.inner.grown(of_one_segment(problem), t))
+        return new
+
+    def beside(self) -> Arrays:
+        return self.inner.beside()
+
+    def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        self.inner.take_beside(arrays)
 
 
-class SegmentPolicy(ContextPolicy):
+class SegmentPolicy(ContextPolicy[SegmentMemory]):
     r"""Any policy on segments: it chooses from the tally of the user's segment.
 
     The tally has one row for every replication and segment, those of a replication one after the other. With
@@ -44,9 +129,10 @@ class SegmentPolicy(ContextPolicy):
     after [EfronMorris1975]_, with a strength that is given, not estimated.
     """
 
-    policy: Policy
+    policy: Policy[Any]
     pooling: float = 0.0
     learns = Segments
+    remembers = SegmentMemory
 
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
@@ -58,10 +144,6 @@ class SegmentPolicy(ContextPolicy):
         return self.policy.rounding
 
     @property
-    def own_memory(self) -> bool:
-        return self.policy.own_memory
-
-    @property
     def caveat(self) -> str:  # type: ignore[override]
         pooled = "it is biased towards what other segments prefer while a segment has few observations"
         own = self.policy.caveat
@@ -70,173 +152,64 @@ class SegmentPolicy(ContextPolicy):
     def validate(self, problem: "Problem") -> None:
         super().validate(problem)
         self.policy.validate(problem)
-        moments = self.policy.new_tally(problem, 1).moments
-        if moments is not None and not hasattr(moments, "take"):
-            wrong = f"{type(self.policy).__name__} needs moments of items, which segments do not keep"
-            raise InvalidArgument("policy", wrong, "take an index policy, e.g. kl_ucb()")
 
-    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
-        return self.policy.new_tally(problem, replications * problem.context.n_segments, partial)
-
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        """None where nothing is pooled and the policy keeps no memory of its own."""
-        if not (self.pooling or self.own_memory):
-            return None
-        sums, n, rows = None, problem.context.n_segments, []
-        if self.pooling:
-            sums = tally.take(slice(0, None, n)).like()
-            for segment in range(n):
-                sums.add(tally.take(slice(segment, None, n)))
-        if self.own_memory:
-            tally.allow_missing()  # so that parts of it share its arrays from now on
-            rows = [self.policy.prepare(problem, tally.take(slice(r, r + 1))) for r in range(len(tally))]
-        return SegmentMemory(sums, rows)
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: SegmentMemory) -> Ints:
         out = np.full((len(view), problem.k), -1)
-        rows = segment_rows(problem, view.context, view.tally)
-        for some, own in self.views(problem, view, memory):
-            if not self.own_memory:
-                out[some] = self.policy.choose(problem, own, self.policy.prepare(problem, own.tally))
-                continue
-            for n, r in enumerate(some):
-                one = replace(take_rows(own, [n % len(own.pinned)]), tally=own.tally.take(slice(n, n + 1)))
-                out[r] = self.policy.choose(problem, one, memory.rows[rows[r]])[0]
+        for some, own, part in self.views(view, memory):
+            out[some] = choose_batches(self.policy, part.problem, own, part)
         return out
 
-    def views(self, problem: "Problem", view: View, memory: Any) -> Iterator[tuple[Ints, View]]:
-        """What the policy of the segments sees: views of those replications that have the same time.
+    def views(self, view: View, memory: SegmentMemory) -> Iterator[tuple[Ints, View, Memory]]:
+        """What the policy of the segments sees and knows: of the replications of the same time, or one by one.
 
         The time is how many decisions the segment had. Random numbers are those of the round.
         """
-        rows, given = segment_rows(problem, view.context, view.tally), view.context
-        keys = round_keys(view.keys, view.t)
+        rows, given, keys = memory.rows(view.context), view.context, round_keys(view.keys, view.t)
+        apart = isinstance(memory.inner, SplitMemory)
         for t in np.unique(given.t):
-            some = np.flatnonzero(given.t == t)
-            at = slice(rows[some[0]], rows[some[0]] + 1) if len(some) == 1 else rows[some]
-            own, counts = view.tally.take(at), view.counts[some]
-            if self.pooling:
-                waiting = counts - own.pulls
-                sums = memory.sums.take(some if len(memory.sums) > 1 else np.zeros(len(some), int))
-                own = _pool(own, sums, self.pooling)
-                counts = own.pulls + waiting
-            pinned = view.pinned[some] if len(view.pinned) > 1 else view.pinned
-            yield some, View(int(t), own, keys[some], counts, view.eligible[some], pinned)
+            same = np.flatnonzero(given.t == t)
+            for some in same[:, None] if apart else [same]:
+                part = memory.inner.take(one_or_many(rows[some]))
+                part = part.parts[0] if isinstance(part, SplitMemory) else part
+                counts = view.counts[some]
+                if self.pooling:
+                    waiting, sums, part = counts - part.tally.pulls, memory.sums(), copy(part)
+                    sums = sums.take(some if len(sums) > 1 else np.zeros(len(some), int))
+                    part.adopt(_pool(part.tally, sums, self.pooling))
+                    counts = part.tally.pulls + waiting
+                pinned = view.pinned[some] if len(view.pinned) > 1 else view.pinned
+                yield some, View(int(t), part.tally, keys[some], counts, view.eligible[some], pinned), part
 
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        rows = segment_rows(problem, feedback.context, tally)
-        if feedback.seen is not None and not feedback.seen.all():
-            tally.allow_missing()
-        if self.own_memory and feedback.in_moments:
-            self._learn_by_row(problem, tally, memory, feedback, sign)
-        else:
-            at = slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
-            own = tally.take(at)
-            own.record(feedback, sign)
-            tally.put(at, own)
-        if self.pooling:
-            memory.sums.record(feedback, sign)
-
-    def _learn_by_row(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float) -> None:
-        for r, row in enumerate(segment_rows(problem, feedback.context, tally).tolist()):
-            own, at = tally.take(slice(row, row + 1)), slice(r, r + 1)
-            one = replace(feedback, action=feedback.action[at], outcome=feedback.outcome[at], context=None)
-            one.seen = None if feedback.seen is None else feedback.seen[at]
-            one.share = None if feedback.share is None else feedback.share[at]
-            self.policy.learn(problem, own, memory.rows[row], one, sign)
-            tally.put(slice(row, row + 1), own)
-
-    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
-        for row in memory.rows if self.own_memory else ():
-            self.policy.refit(problem, row, t)
-
-    def keep(self, memory: Any, before: Any) -> Any:
-        if self.own_memory:
-            memory.rows = before.rows
-        return memory
-
-    def save_state(self, memory: Any) -> dict[str, Any] | None:
-        """What the policy keeps of each row; None if that is nothing."""
-        states = [self.policy.save_state(row) for row in memory.rows] if self.own_memory else []
-        return {"segments": states} if any(state is not None for state in states) else None
-
-    def restore_state(self, memory: Any, held: dict[str, Any]) -> None:
-        for row, state in zip(memory.rows, held["segments"], strict=True) if "segments" in held else ():
-            if state is not None:
-                self.policy.restore_state(row, state)
-
-    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: SegmentMemory) -> tuple[Floats, Floats]:
         """Those of the policy on the segment, of one decision."""
-        policy: Any = self.policy
-        ((_, own),) = self.views(problem, view, memory)
-        if hasattr(policy, "estimates"):
-            row = segment_rows(problem, view.context, view.tally)[0]
-            inner = memory.rows[row] if self.own_memory else policy.prepare(problem, own.tally)
-            return policy.estimates(problem, own, inner)  # type: ignore[no-any-return]
-        if hasattr(policy, "scores"):
-            return own.tally.mean, policy.scores(problem, own)
-        return super().estimates(problem, view, memory)
+        ((_, own, part),) = self.views(view, memory)
+        return self.policy.estimates(part.problem, own, part)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.policy.guarantee(problem)
 
 
-def segment_rows(problem: "Problem", given: Contexts, tally: Tally) -> Ints:
-    """The row of each replication's segment in a tally of all segments, (R,); the tally may be that of one."""
-    n = problem.context.n_segments
-    first = np.arange(len(given.segment)) * n if len(tally) > n else 0
-    return given.segment + first
+def of_one_segment(problem: "Problem") -> "Problem":
+    """The problem of one segment alone: its context has the features of arms, if there are some; made once."""
+    made: Problem | None = problem.__dict__.get("_one_segment")
+    if made is None:
+        context = (
+            replace(problem.context, features=Features(), model=Segments()) if problem.context.arms.shape[1] else None
+        )
+        made = problem.__dict__["_one_segment"] = problem.changed(context=context)
+    return made
 
 
 def _pool(own: Tally, sums: Tally, strength: float) -> Tally:
     """The tally of segments, with the others counted as at most ``strength`` pulls per arm."""
     others = sums.pulls - own.pulls
     share = np.where(others > 0.0, np.minimum(1.0, strength / np.maximum(others, 1.0)), 0.0)
-    by_entry, pooled = own.support.by_arm(share), own.take(slice(None))
-    pooled.pulls = own.pulls + share * others
-    pooled.total = own.total + by_entry * (sums.total - own.total)
-    pooled.square = own.square + by_entry * (sums.square - own.square)
+    by_entry, pooled = own.support.by_arm(share), own.take(np.arange(len(own)))
     if sums.partial:
-        missed = own.missed if own.partial else np.zeros_like(own.total)
-        pooled.missed = missed + by_entry * (sums.missed - missed)
+        pooled.allow_missing()
+    for name, part in (("pulls", share), ("total", by_entry), ("square", by_entry), ("missed", by_entry)):
+        if getattr(sums, name).size:
+            mine: Any = getattr(pooled, name)
+            mine += part * (getattr(sums, name) - mine)
     pooled.refresh()
     return pooled
-
-
-class PooledSegments(SegmentPolicy):
-    """Pooled Thompson sampling on segments: the entries of all segments are those of one model.
-
-    An arm has one effect for all segments, and every segment its own lift and its own effects of entries. How much one
-    segment says about another is estimated, so the ``pooling`` of the problem's model is not used. ``policy`` is
-    ``pooled_thompson()``, or a wrapper of it.
-    """
-
-    policy: Any
-    own_memory = False
-
-    def check(self) -> None:
-        super().check()
-        self.require("policy", bool(self.policy.shares_segments), "give pooled_thompson()")
-
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        memory = self.policy.prepare(problem, tally)
-        memory.n_segments = problem.context.n_segments
-        return memory
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        return self.policy.choose(problem, view, memory)
-
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        super().learn(problem, tally, None, feedback, sign)
-
-    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
-        self.policy.refit(problem, memory, t)
-
-    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
-        return self.policy.estimates(problem, view, memory)
-
-    def save_state(self, memory: Any) -> dict[str, Any] | None:
-        return self.policy.save_state(memory)
-
-    def restore_state(self, memory: Any, held: dict[str, Any]) -> None:
-        self.policy.restore_state(memory, held)

@@ -4,8 +4,7 @@ A component of superarm is ``{"type": "Bernstein", "rho": 3.0}``: its class by n
 user is named ``module:Class``. ``build`` makes only subclasses of ``Component``: a description can neither import a
 module nor run code.
 
-Agent states, logs and results hold such descriptions. Those of earlier commits have the names of modules and fields of
-their time; the tables below translate them.
+Agent states, logs and results hold such descriptions.
 """
 
 import base64
@@ -33,69 +32,6 @@ _PACKAGES = (
 )
 """Where superarm's own components are, besides ``core``; imported when a name is not known yet."""
 
-_RENAMED = {
-    "Fading": "Forgetting",
-    "Optimistic": "IndexPolicy",
-    "Sieve": "IndexPolicy",
-    "SparseSieve": "IndexPolicy",
-    "Screened": "IndexPolicy",
-    "SharedDraw": "IndexPolicy",
-    "DirectionalSieve": "DirectionalPolicy",
-    "LazyGreedy": "Greedy",
-    "RangedGreedy": "Greedy",
-    "CostBenefit": "GreedyMax",
-}
-"""Classes that had another name, or that were another class's optimisation."""
-
-_GONE = {
-    "JointPolicy": "joint policies were removed; take directional_kl_moss(), and warm-start it with the agent's data",
-    "Failing": "oracles that fail at random were removed; take the oracle itself",
-}
-"""Classes without a counterpart, and what to do instead."""
-
-_VALUES: dict[str, Any] = {"Exact": "exact", "Coin": "coin", "TryEveryArm": True, "NoStart": False}
-_VALUES |= dict.fromkeys(("Ascent", "EveryBatch", "RegressionLayout", "SegmentLayout"))
-"""Components that are plain parameters now, or nothing at all."""
-
-_ADDED: dict[str, dict[str, Any]] = {"Optimistic": {"start": False}, "SharedDraw": {"shared": True}}
-"""Parameters that the name of a class said."""
-
-_FIELDS: dict[str, dict[str, str]] = {
-    "IndexPolicy": {"confidence": "index", "intake": "rounding", "table": "", "sizes": "", "slack": ""},
-    "DirectionalPolicy": {"confidence": "index"},
-    "GroupedPolicy": {"confidence": "index", "design": ""},
-    "LogisticPolicy": {"kl": "index", "design": "", "offset": "", "kept": "", "support": ""},
-    "LinearPolicy": {"design": "", "ridge": ""},
-    "Ellipsoid": {"gamma": "ridge"},
-    "VarianceWeighted": {"gamma": "ridge"},
-    "GaussianPosterior": {"prior": "ridge"},
-    "SegmentPolicy": {"intake": ""},
-    "Forgetting": {"intake": ""},
-    "ContextForgetting": {"layout": ""},
-    "EpsilonGreedy": {"leader": "policy"},
-    "BatchPolicy": {"hope": "bonus"},
-    "LeastPlayed": {"scale": ""},
-    "SetBonus": {"finder": ""},
-    "CovariancePolicy": {"finder": ""},
-    "CovarianceBox": {"n_entries": "", "batch_entries": ""},
-    "CovarianceEllipsoid": {"n_entries": ""},
-    "Greedy": {"slack": ""},
-    "Exhaustive": {"table": "", "sizes": ""},
-    "KnapsackTable": {"units": "", "room": ""},
-    "IMM": {"start": "", "source": "", "entry": ""},
-    "IndependentCascade": {"start": "", "held": "", "worth": ""},
-    "Slots": {"k": ""},
-    "GraphicMatroid": {"ends": "edges", "k": ""},
-    "SpanningTrees": {"ends": "edges"},
-    "Matching": {"ends": "edges", "k": ""},
-    "Paths": {"ends": "edges", "sweep": "", "k": ""},
-    "FreeSamples": {"world": "environment"},
-    "Replay": {"average": ""},
-    "Cohorts": {"average": ""},
-    "Blocks": {"p": ""},
-}
-"""For each class, what the fields of earlier descriptions are called now; nothing if they follow from the others."""
-
 
 def describe(thing: Any) -> Any:
     """A plain description of a component, a problem, an array or a plain value.
@@ -120,9 +56,9 @@ def describe(thing: Any) -> Any:
 
 
 def build(description: Any) -> Any:
-    """What ``describe`` described, now or in an earlier version; lists come back as tuples.
+    """What ``describe`` described; lists come back as tuples.
 
-    >>> build({'type': 'superarm.actions.subsets:Subsets', 'k': 3})
+    >>> build({'type': 'Subsets', 'k': 3})
     Subsets(k=3)
     """
     if isinstance(description, list):
@@ -137,31 +73,11 @@ def build(description: Any) -> Any:
     if _TYPE not in description:
         raise InvalidArgument("description", f"it has no type but {sorted(description)}", "describe it anew")
     fields = {field: build(value) for field, value in description.items() if field != _TYPE}
-    return _make(description[_TYPE], fields)
-
-
-def _make(name: str, fields: dict[str, Any]) -> Any:
-    module, _, last = name.rpartition(":")
-    own = not module or module.split(".")[0] == "superarm"
-    if own and last in _VALUES:
-        return _VALUES[last]
-    if own and last in _GONE:
-        raise InvalidArgument("description", f"{last} cannot be read", _GONE[last])
-    if own and last == "Terms":
-        return fields
-    fields = _ADDED.get(last, {}) | fields if own else fields
-    short = _RENAMED.get(last, last) if own else name
-    for field, today in _FIELDS.get(short, {}).items():
-        if field in fields:
-            value = fields.pop(field)
-            fields |= {today: value} if today else {}
-    if own and short in _EARLIER:
-        fields = _EARLIER[short](fields)
-    cls: Any = _class(short)
+    cls: Any = _class(description[_TYPE])
     try:
         return cls(**fields)
     except TypeError as wrong:
-        raise InvalidArgument("description", f"{name}: {wrong}", "describe it anew") from None
+        raise InvalidArgument("description", f"{description[_TYPE]}: {wrong}", "describe it anew") from None
 
 
 def _name(cls: type) -> str:
@@ -193,56 +109,3 @@ def _find(name: str) -> type[Component] | None:
         return Component.classes.get(name)
     found = (cls for cls in Component.classes.values() if cls.__qualname__ == name and cls.__module__.startswith(_HOME))
     return next(found, None)
-
-
-# --- descriptions of earlier versions whose fields have another form ---
-
-
-def _problem(fields: dict[str, Any]) -> dict[str, Any]:
-    terms = fields.pop("terms", {})
-    return fields | terms
-
-
-def _sparse(fields: dict[str, Any]) -> dict[str, Any]:
-    return {"n_arms": len(fields["start"]) - 1} | fields
-
-
-def _explicit(fields: dict[str, Any]) -> dict[str, Any]:
-    if "table" not in fields:
-        return fields
-    rows = zip(fields["table"].tolist(), fields["sizes"].tolist(), strict=True)
-    return {"actions": [row[:size] for row, size in rows]}
-
-
-def _knapsack(fields: dict[str, Any]) -> dict[str, Any]:
-    if "money" not in fields:
-        return fields
-    from superarm.actions.knapsack import ROUNDING_ALLOWANCE
-
-    budget = fields["money"] / ROUNDING_ALLOWANCE
-    near = (budget, np.nextafter(budget, 0.0), np.nextafter(budget, np.inf))
-    nearest = min(near, key=lambda one: abs(one * ROUNDING_ALLOWANCE - fields["money"]))
-    return {"costs": fields["costs"], "budget": float(nearest)}
-
-
-def _laminar(fields: dict[str, Any]) -> dict[str, Any]:
-    if "member" not in fields:
-        return fields
-    families = zip(fields["member"], fields["limits"].tolist(), strict=True)
-    return {"families": [(np.flatnonzero(member).tolist(), limit) for member, limit in families]}
-
-
-def _partition(fields: dict[str, Any]) -> dict[str, Any]:
-    if "group" not in fields:
-        return fields
-    return {"groups": fields["group"].tolist(), "limits": fields["limits"].tolist()}
-
-
-_EARLIER = {
-    "Problem": _problem,
-    "Sparse": _sparse,
-    "Explicit": _explicit,
-    "Knapsack": _knapsack,
-    "Laminar": _laminar,
-    "PartitionMatroid": _partition,
-}

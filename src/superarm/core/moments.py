@@ -7,12 +7,18 @@ entries. All of them are sums of multiples of :math:`2^{-24}`, so they are added
 largest value seen is read off the intervals: taking back the largest outcome makes it smaller again.
 """
 
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense
 from superarm.core.tally import GRID, Feedback, Tally, round_to_grid
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
 
 INTERVALS = 64
 """The reference average is counted in the intervals ((n - 1)^2, n^2] / INTERVALS^2: narrow where it is small."""
@@ -41,7 +47,7 @@ class Moments:
     ([[0.0, 1.0]], [0.0, 1.0, 0.0])
     """
 
-    SUMS = ("values", "products")
+    PARTS = ("values", "products", "covariance", "mean", "deviation", "top", "spread", "peak")
 
     def __init__(self, support: AnySupport, reference: Floats, replications: int = 1, products: bool = False) -> None:
         arms, shape = (replications, support.n_arms), support.shape(replications)
@@ -122,41 +128,108 @@ class Moments:
         r, j = np.indices(self.values.shape[:2]).reshape(2, -1)
         self._update(r, j)
 
+    def suits(self, other: "Moments") -> bool:
+        """Whether other moments can be added: of the same reference weights, and with products if these have some."""
+        return np.array_equal(self.reference, other.reference) and (other.with_products or not self.with_products)
+
     def add(self, other: "Moments", sign: float = 1.0) -> None:
-        """Add other moments of the same reference weights, or take them away; exact, in any order."""
-        same = np.array_equal(self.reference, other.reference) and self.with_products == other.with_products
-        if not same:
+        """Add other moments, or take them away; exact, in any order."""
+        if not self.suits(other):
             raise InvalidArgument("tally", "its moments were recorded for other weights", "merge tallies of one agent")
         self.least = min(self.least, other.least * abs(sign))
         self.values += sign * other.values
-        self.products += sign * other.products
+        if self.with_products:
+            self.products += sign * other.products
         self.refresh()
 
     def like(self) -> "Moments":
         """Empty moments of the same kind."""
         return Moments(self.support, self.reference, len(self), self.with_products)
 
-    def fill(self, values: Floats, products: Floats) -> None:
-        """Take on the sums of the first arms, which may be of a support with fewer arms and fewer entries per arm."""
-        n_arms, width, wider = values.shape[1], (values.shape[2] - _ENTRIES) // 2, self.support.widest
-        self.values[:, :n_arms, : _ENTRIES + width] = values[:, :, : _ENTRIES + width]
-        self.values[:, :n_arms, _ENTRIES + wider : _ENTRIES + wider + width] = values[:, :, _ENTRIES + width :]
-        self.products[:, :n_arms, : products.shape[2]] = products
-        self.refresh()
+    def take(self, rows: Any) -> "Moments":
+        """The moments of some replications: a slice of them shares its memory."""
+        part = copy(self)
+        for name in self.PARTS:
+            setattr(part, name, getattr(self, name)[rows])
+        return part
+
+    def put(self, rows: Any, part: "Moments") -> None:
+        """Let some replications be those of ``part``, which ``take`` returned."""
+        self.least = min(self.least, part.least)
+        for name in self.PARTS:
+            getattr(self, name)[rows] = getattr(part, name)
 
     def grown(self, support: AnySupport) -> "Moments":
         """The same moments for a support with more arms after the ones it has."""
         new = Moments(support, self.reference, len(self), self.with_products)
-        new.least = self.least
-        new.fill(self.values, self.products)
+        new.least, n_arms, width, wider = self.least, self.values.shape[1], self.support.widest, support.widest
+        new.values[:, :n_arms, : _ENTRIES + width] = self.values[:, :, : _ENTRIES + width]
+        new.values[:, :n_arms, _ENTRIES + wider : _ENTRIES + wider + width] = self.values[:, :, _ENTRIES + width :]
+        new.products[:, :n_arms, : self.products.shape[2]] = self.products
+        new.refresh()
+        return new
+
+
+class MomentTally(Tally):
+    """A tally with the ``moments`` of the arms."""
+
+    def __init__(self, support: AnySupport, moments: Moments, partial: bool = False) -> None:
+        super().__init__(support, len(moments), partial)
+        self.moments = moments
+
+    def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
+        super().record(feedback, sign)
+        if known:
+            self.moments.record(feedback, sign)
+
+    def add(self, other: Tally, sign: float = 1.0) -> None:
+        super().add(other, sign)
+        if isinstance(other, MomentTally):
+            self.moments.add(other.moments, sign)
+
+    def take_over(self, other: Tally) -> bool:
+        """Moments keep their reference, and begin anew if products are wanted that ``other`` has not."""
+        wanted = self.moments.with_products
+        if not isinstance(other, MomentTally) or (wanted and not other.moments.with_products):
+            Tally.add(self, other)
+            return False
+        self.moments = Moments(self.support, other.moments.reference, len(self), wanted)
+        self.add(other)
+        return True
+
+    def like(self) -> Self:
+        new = super().like()
+        new.moments = self.moments.like()
+        return new
+
+    def take(self, rows: Any) -> Self:
+        part = super().take(rows)
+        part.moments = self.moments.take(rows)
+        return part
+
+    def put(self, rows: Any, part: Tally) -> None:
+        super().put(rows, part)
+        if isinstance(part, MomentTally):
+            self.moments.put(rows, part.moments)
+
+    def grown(self, problem: "Problem") -> Self:
+        """Moments of new items begin anew."""
+        new = super().grown(problem)
+        same = problem.n_items == self.support.n_items
+        empty = Moments(problem.support, problem.weights, len(self), self.moments.with_products)
+        new.moments = self.moments.grown(problem.support) if same else empty
+        return new
+
+    def to_arrays(self) -> dict[str, Any]:
+        m = self.moments
+        return super().to_arrays() | {"reference": m.reference, "moments": m.values, "products": m.products}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Self:
+        new = super().from_arrays(arrays)
+        new.moments = Moments(self.support, arrays["reference"], len(self), self.moments.with_products)
+        new.moments.values[...], new.moments.products[...] = arrays["moments"], arrays["products"]
+        new.moments.refresh()
         return new
 
 
 _NUMBERS = np.arange(INTERVALS + 1)
-
-
-def keep_moments(tally: Tally, reference: Floats, products: bool) -> Moments:
-    """The moments of ``tally``; empty ones are attached to it first if it has none, or none with ``products``."""
-    if tally.moments is None or (products and not tally.moments.with_products):
-        tally.moments = Moments(tally.support, reference, len(tally), products)
-    return tally.moments  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ bit.
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import op
 from superarm.core.support import AnySupport, Dense
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
 
 GRID = 2.0**24
 """Outcomes are recorded as multiples of 1 / GRID."""
@@ -39,9 +42,8 @@ class Feedback:
     ``action`` (R, n) are the arms that the rows belong to: those of the batch or, if arms are triggered, the observed
     ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
     arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
-    Without ``in_moments`` the moments of a tally, and the memory of a policy's own, leave it out. ``share`` (R,
-    n_items), multiples of 1 / GRID, says by how much an outcome counts for each item, if the item that it belongs to is
-    not known.
+    ``share`` (R, n_items), multiples of 1 / GRID, says by how much an outcome counts for each item, if the item that it
+    belongs to is not known.
     """
 
     t: int
@@ -49,8 +51,13 @@ class Feedback:
     outcome: Floats
     seen: Bools | None = None
     context: Any = None
-    in_moments: bool = True
     share: Floats | None = None
+
+    def of_rows(self, rows: slice) -> "Feedback":
+        """The feedback of some replications, without its context."""
+        seen, share = self.seen, self.share
+        seen, share = None if seen is None else seen[rows], None if share is None else share[rows]
+        return Feedback(self.t, self.action[rows], self.outcome[rows], seen, None, share)
 
 
 class Tally:
@@ -62,15 +69,15 @@ class Tally:
     .. math:: \hat p = \frac{1}{N}\sum X, \qquad \hat V = \max\{0,\ \frac{1}{N}\sum X^2 - \hat p^2\}
 
     [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation. ``missed`` counts in how
-    many pulls of its arm an entry was not seen; it is empty while everything was seen. ``moments`` are further sums
-    that a policy asks for, or None.
+    many pulls of its arm an entry was not seen; it is empty while everything was seen. Subclasses have further sums,
+    which are recorded of feedback that is ``known`` alone.
     """
 
     SUMS = ("pulls", "total", "square", "missed")
 
-    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False, moments: Any = None) -> None:
+    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         shape = support.shape(replications)
-        self.support, self.moments = support, moments
+        self.support = support
         self.pulls = np.zeros((replications, support.n_arms))
         self.total, self.square, self.mean, self.deviation = (np.zeros(shape) for _ in range(4))
         self.missed = np.zeros(shape if partial else (0,) * len(shape))
@@ -88,7 +95,7 @@ class Tally:
         if not self.partial:
             self.missed = np.zeros_like(self.total)
 
-    def record(self, feedback: Feedback, sign: float = 1.0) -> None:
+    def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
         """Add feedback (``sign=1.0``), or take it back (``sign=-1.0``), in place.
 
         An arm of which nothing was seen was played, but not observed: no pull is counted for it.
@@ -107,8 +114,6 @@ class Tally:
         else:
             record = op("record_sparse", 8 * feedback.outcome.size)
             record(self.support.start, feedback.action, feedback.outcome, seen, sign, *arrays)
-        if self.moments is not None and feedback.in_moments:
-            self.moments.record(feedback, sign)
 
     def _record_shares(self, feedback: Feedback, share: Floats, sign: float) -> None:
         """Add feedback of which every item gets its share, on the grid: so it can be taken back exactly."""
@@ -139,11 +144,11 @@ class Tally:
         return seen <= 0.0 if np.minimum.reduce(seen, None) <= 0.0 else None
 
     def refresh(self) -> None:
-        """Compute the estimates of every entry from the sums."""
+        """Compute the estimates of every entry from the sums, in place."""
         n = self.counts(self.pulls)
         n = np.where(n > 0.0, n, 1.0)  # weighted sums of tallies have parts of a pull
-        self.mean = self.total / n
-        self.deviation = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
+        self.mean[...] = self.total / n
+        self.deviation[...] = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
 
     def add(self, other: "Tally", sign: float = 1.0) -> None:
         """Add another tally of the same support, or take it away; exact, in any order."""
@@ -154,9 +159,12 @@ class Tally:
         for name in self.SUMS:
             if getattr(other, name).size:
                 getattr(self, name)[...] += sign * getattr(other, name)
-        if self.moments is not None and other.moments is not None:
-            self.moments.add(other.moments, sign)
         self.refresh()
+
+    def take_over(self, other: "Tally") -> bool:
+        """Add the sums of another policy's tally, as far as both have them; whether it has all."""
+        self.add(other)
+        return True
 
     def known_estimates(self) -> tuple[Floats, Floats]:
         """Mean and variance of every entry as entries; NaN where nothing was seen."""
@@ -165,36 +173,58 @@ class Tally:
             return self.mean.copy(), self.deviation**2
         return np.where(unknown, np.nan, self.mean), np.where(unknown, np.nan, self.deviation**2)
 
-    def like(self) -> "Tally":
+    def like(self) -> Self:
         """An empty tally of the same kind."""
-        moments = None if self.moments is None else self.moments.like()
-        return Tally(self.support, len(self), self.partial, moments)
+        return self._with(Tally(self.support, len(self), self.partial))
 
-    def take(self, rows: Any) -> "Tally":
+    def _with(self, sums: "Tally") -> Self:
+        """A tally of this kind with the sums and estimates of ``sums``."""
+        new = copy(self)
+        vars(new).update(vars(sums))
+        return new
+
+    def take(self, rows: Any) -> Self:
         """The tally of some replications: a slice of them shares its memory, an array of numbers is a copy."""
         part = copy(self)
         for name in (*self.SUMS, "mean", "deviation"):
             values = getattr(self, name)
             setattr(part, name, values[rows] if values.size else values)
-        part.moments = None if self.moments is None else self.moments.take(rows)
         return part
 
     def put(self, rows: Any, part: "Tally") -> None:
         """Let some replications be those of ``part``, which ``take`` returned."""
+        if part.partial:
+            self.allow_missing()
         for name in (*self.SUMS, "mean", "deviation"):
-            if getattr(self, name).size:
+            if getattr(part, name).size:
                 getattr(self, name)[rows] = getattr(part, name)
-        if self.moments is not None:
-            self.moments.put(rows, part.moments)
 
-    def grown(self, support: AnySupport) -> "Tally":
-        """The same tally for a support with more arms after the ones it has."""
-        moments = None if self.moments is None else self.moments.grown(support)
-        new = Tally(support, len(self), self.partial, moments)
-        for name in (*self.SUMS, "mean", "deviation"):
-            old = getattr(self, name)
-            if old.size:
-                getattr(new, name)[..., : old.shape[-1]] = old
+    def grown(self, problem: "Problem") -> Self:
+        """The tally of a larger problem: new arms have no pulls, and of new items every pull so far was missed."""
+        old, new = self.support, problem.support
+        grown = Tally(new, len(self), self.partial or new.n_items > old.n_items)
+        for name in self.SUMS:
+            sums = getattr(self, name)
+            if sums.size:
+                getattr(grown, name)[tuple(slice(n) for n in sums.shape)] = sums
+        if new.n_items > old.n_items:
+            grown.missed[:, old.n_items :] = grown.pulls[:, None, :]
+        grown.refresh()
+        return self._with(grown)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The sums by name, equal for equal sums; ``missed`` is left out if nothing was."""
+        return {name: part for name in self.SUMS if (part := getattr(self, name)).any() or name != "missed"}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Self:
+        """The tally of this kind whose sums ``to_arrays`` returned."""
+        new = self.like()
+        if "missed" in arrays:
+            new.allow_missing()
+        for name in self.SUMS:
+            if name in arrays:
+                getattr(new, name)[...] = arrays[name]
+        new.refresh()
         return new
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ VISITS = 20_000
 FORGETFUL = "pooled_thompson, discounted"
 """A policy for shops that drift; it does not compete elsewhere."""
 
-POLICIES: dict[str, Callable[[Shop], Policy]] = {
+POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
     "kl_ucb": lambda shop: kl_ucb(),
     "kl_moss": lambda shop: kl_moss(),
     "cts": lambda shop: cts(),

@@ -12,6 +12,7 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.tally import Feedback, View
 from superarm.earnings.shops import Shop
 from superarm.policies.base import Policy
+from superarm.policies.memory import Memory
 from superarm.simulation.replicate import seeds
 
 LIST = "the list"
@@ -33,7 +34,7 @@ class ServedShop:
     ``silence=0.0`` makes the same decisions. All draws have the same sequence of segments and of delays.
     """
 
-    def __init__(self, shop: Shop, policy: Policy | None, visits: int, seed: int = 0) -> None:
+    def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0) -> None:
         self.shop, self.kind, self.problem, self.visits = shop, shop.kind, shop.problem, visits
         self.keys = streams.run_keys(seeds(seed, len(shop)))
         self.policy = None if policy is None else for_context(policy, self.problem)
@@ -46,8 +47,7 @@ class ServedShop:
         self.clock, self.phase = np.zeros(len(shares), np.int64), -1
         self.told: dict[int, list[tuple[Feedback, Feedback]]] = {}
         if self.policy is not None:
-            self.tally = self.policy.new_tally(self.problem, len(shop), self.kind.form == "items")
-            self.memory = self.policy.prepare(self.problem, self.tally)
+            self.memory: Memory = self.policy.new_memory(self.problem, len(shop), self.kind.form == "items")
 
     def run(self) -> Earnings:
         """Serve all visitors."""
@@ -64,17 +64,20 @@ class ServedShop:
     def serve(self, t: int, segment: int) -> Ints:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
         policy: Any = self.policy
+        memory = self.memory
         for silent, clicked in self.told.pop(t, ()):
-            policy.learn(self.problem, self.tally, self.memory, silent, -1.0)
-            policy.learn(self.problem, self.tally, self.memory, clicked)
+            memory.learn(silent, -1.0)
+            memory.learn(clicked)
+        memory.advance(t)
         view = self._view(t, segment)
-        slates: Ints = policy.choose(self.problem, view, self.memory)
-        policy.refit(self.problem, self.memory, t)
+        slates: Ints = policy.choose(self.problem, view, memory)
+        if (plan := memory.plan(t)) is not None:
+            memory.accept(plan)
         self._answer(t, segment, slates, view.context)
         return slates
 
     def _view(self, t: int, segment: int) -> View:
-        context, counts = None, self.tally.pulls
+        context, counts = None, self.memory.tally.pulls
         if self.kind.form == "context":
             self.clock[segment] += 1
             n, arms = len(self.shop), self.problem.n_arms
@@ -82,7 +85,7 @@ class ServedShop:
             context = Contexts(np.full(n, segment), np.zeros((n, 0)), np.zeros((n, arms, 0)), times)
             counts = counts[segment :: len(self.kind.shares)]
         pinned = np.empty((len(self.shop), 0), np.int64)
-        return View(t, self.tally, self.keys.policy, counts, self._for_sale, pinned, context)
+        return View(t, self.memory.tally, self.keys.policy, counts, self._for_sale, pinned, context)
 
     def _answer(self, t: int, segment: int, slates: Ints, context: Any) -> None:
         """The visitors look at the slates; what they click is told later, or never."""
@@ -92,10 +95,10 @@ class ServedShop:
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
         outcome[streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost] = 0.0
         if not self.kind.delay:
-            policy.learn(self.problem, self.tally, self.memory, Feedback(t, slates, outcome, seen, context))
+            self.memory.learn(Feedback(t, slates, outcome, seen, context))
             return
         silent = Feedback(t, slates, np.zeros_like(outcome), seen, context)
-        policy.learn(self.problem, self.tally, self.memory, silent)
+        self.memory.learn(silent)
         clicked: Any = outcome.any((1, 2))
         if clicked.any():
             arms = np.where(clicked[:, None], slates, -1)

@@ -213,10 +213,7 @@ def write_instance(directory: Path, source: "NamedInstance") -> None:
 def read_instance(directory: Path, digest: str) -> Instance:
     """Read a stored instance."""
     table = json.loads((directory / "instances" / f"{digest}.json").read_text(encoding="utf-8"))
-    problem, environment = build(table["problem"]), table["environment"]
-    if "held" in environment:  # influence, as earlier versions described it: without its graph
-        environment |= {"graph": describe(problem.support), "weights": describe(problem.weights)}
-    return Instance(problem, build(environment))
+    return Instance(build(table["problem"]), build(table["environment"]))
 
 
 def write_text(path: Path, text: str) -> None:

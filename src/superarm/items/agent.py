@@ -54,7 +54,7 @@ class ItemAgent:
         self,
         n_arms: int,
         actions: Actions,
-        policy: Policy | None = None,
+        policy: Policy[Any] | None = None,
         seed: Seed = None,
         *,
         arms: Given | None = None,
@@ -178,15 +178,14 @@ class ItemAgent:
         names, policy = state["arms"], build(state["policy"])
         made = cls(len(names), build(state["actions"]), policy, 0, arms=names, first=first, growth=growth)
         counts = made.counts
-        early = "keys" in state  # of a commit before features: shares stand in their place
-        made.personal, (made.version, due, made.t, since) = personal, [*state["counts"], 0][:4]
-        made._choosing = np.array([state["keys"][0] if early else state["key"]], np.uint64)
-        counts.restore([[*one[:5], None] for one in state["told"]] if early else state["told"])
-        shares, p, level, rates, effects, scale = map(_array, [*state["items"], None, None][:6])
+        made.personal, (made.version, due, made.t, since) = personal, state["counts"]
+        made._choosing = np.array([state["key"]], np.uint64)
+        counts.restore(state["told"])
+        shares, p, level, rates, effects, scale = map(_array, state["items"])
         rows = to_rows(list(counts.told.values()), len(names))
         counts.adopt(Items(shares, p, level, rates, STRENGTH, state["z"], rows, tuple(names), effects, scale), since)
         counts.due = due
-        for name, t, action, unit, x in ([*one, None][:5] for one in state["pending"]):
+        for name, t, action, unit, x in state["pending"]:
             made._pend(Decision(name, t, np.array(action), tuple(names[j] for j in action)), unit, _array(x))
         return made
 

@@ -41,7 +41,7 @@ class KLMossWithPrior(KLMoss):
         return np.maximum(0.0, log(t * share / self.k / seen)) / pulls
 
 
-def recommended(actions: Actions, n_arms: int) -> Policy:
+def recommended(actions: Actions, n_arms: int) -> Policy[Any]:
     """How rates of classes are learnt, if nothing else is asked for."""
     return IndexPolicy(KLMossWithPrior(k=actions.capacity(n_arms)))
 
@@ -69,12 +69,12 @@ class ItemCounts:
 
     learner: Learner
 
-    def __init__(self, items: Items, actions: Actions, policy: Policy) -> None:
+    def __init__(self, items: Items, actions: Actions, policy: Policy[Any]) -> None:
         self.told: dict[str, Answered] = {}
         self.actions, self.policy, self.since, self.due = actions, policy, 0, FIRST
         self._units: defaultdict[str, set[str]] = defaultdict(set)
         self.adopt(items)
-        if self.learner._forgetter is not None:
+        if self.policy.forgets:
             raise InvalidArgument("policy", f"{policy!r} forgets", "items are learnt from all answers alike")
 
     def adopt(self, items: Items, since: int = 0) -> None:
@@ -84,7 +84,7 @@ class ItemCounts:
             self.drop(name, count=False)
         self._settle(count_answers(items, list(self.told.values())))
 
-    def grow(self, arms: Sequence[str], actions: Actions, policy: Policy) -> None:
+    def grow(self, arms: Sequence[str], actions: Actions, policy: Policy[Any]) -> None:
         """There are further arms, of which nothing is known."""
         before, self.actions, self.policy = self.learner.tally, actions, policy
         self.items = self.items.grown(arms)
@@ -157,8 +157,7 @@ class ItemCounts:
     def _record(self, told: Answered, sign: float) -> None:
         share = self.items.posterior(told.arms, told.answers, told.features)
         feedback = Feedback(told.t, told.arms[None], told.answers[None, :, None], share=share[None])
-        learner = self.learner
-        learner.policy.learn(learner.problem, learner.tally, learner.memory, feedback, sign)
+        self.learner.memory.learn(feedback, sign)
 
     def shares(self, unit: str | None = None, features: Any = None) -> Floats:
         """The shares of the classes: among all visitors, or for one by features and the earlier answers of a unit."""
@@ -175,7 +174,7 @@ class ItemCounts:
             return learner.choose(view)
         given = {"weights": shares, "actions": actions}
         problem = learner.problem.changed(**{name: part for name, part in given.items() if part is not None})
-        action = learner.policy.choose(problem, view, learner.policy.prepare(problem, learner.tally))[0]
+        action = learner.policy.choose(problem, view, learner.memory.at(view.t).on(problem))[0]
         return np.asarray(action[action >= 0])
 
     def due_after(self, n: int, growth: float = GROWTH) -> None:

@@ -1,9 +1,9 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
-base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch · pooling,
-pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list · forgetting, wrappers: around
-other policies, and a policy as two functions · catalog: policies by their names in the papers, all of which are also
-here
+base · memory: what a policy knows · index: score every entry, then maximise · directional, covariance, batch: one bound
+per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
+forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
+papers, all of which are also here
 """
 
 from superarm.policies import catalog
@@ -14,6 +14,7 @@ from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, Cov
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.forgetting import Forgetting
 from superarm.policies.index import IndexPolicy
+from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
@@ -29,6 +30,7 @@ __all__ = [
     "Forgetting",
     "IndexPolicy",
     "LeastPlayed",
+    "Memory",
     "OneGaussian",
     "Policy",
     "PooledThompson",

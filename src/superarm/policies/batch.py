@@ -14,6 +14,7 @@ from superarm.core.support import Dense
 from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy, try_every_arm
+from superarm.policies.memory import Memory
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -158,7 +159,20 @@ def arm_worths(problem: "Problem", q: Floats) -> Floats:
     return problem.reward.gains(problem, problem.reward.empty_states(problem, len(q)), q)
 
 
-class SetBonus(Policy):
+class TableMemory(Memory):
+    """The sums, and the table of all batches, if there are not too many."""
+
+    _made: tuple[Any, Any] = None, None
+
+    @property
+    def table(self) -> Ints | None:
+        """Every batch of the problem; None if there are too many."""
+        if self._made[0] is not self.problem:
+            self._made = self.problem, batch_table(self.problem)
+        return self._made[1]
+
+
+class SetBonus(Policy[TableMemory]):
     r"""One bonus for the whole batch: for modular rewards and independent arms.
 
     .. math:: A_t \in \arg\max_A \sum_{j \in A} \hat r_j + \sqrt{\frac{f(t)}{2} \sum_{j \in A} \frac{b_j^2}{N_j}},
@@ -171,6 +185,7 @@ class SetBonus(Policy):
     """
 
     c: float = 4.0
+    remembers = TableMemory
     caveat = "Its bonus assumes that arms are independent."
 
     @property
@@ -184,11 +199,8 @@ class SetBonus(Policy):
         if not problem.reward.modular:
             raise InvalidArgument("policy", "escb needs a modular reward", "take kl_ucb(), or the reward Linear()")
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        return batch_table(problem)
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        return try_every_arm(problem, view, lambda: self._search(problem, view, memory))
+    def choose(self, problem: "Problem", view: View, memory: TableMemory) -> Ints:
+        return try_every_arm(problem, view, lambda: self._search(problem, view, memory.table))
 
     def _search(self, problem: "Problem", view: View, table: Ints | None) -> Ints:
         tally, missed = view.tally, most_missed(view.tally)
@@ -322,7 +334,7 @@ class LeastPlayed(Bonus):
         return np.maximum(1.0, view.counts - most_missed(view.tally))
 
 
-class BatchPolicy(Policy):
+class BatchPolicy(Policy[Memory]):
     r"""The batch with the largest empirical reward plus one joint bonus, grown greedily: for rewards of any shape.
 
     .. math:: A_t \approx \arg\max_A\ r(A; \hat p) + bonus(A)
@@ -345,7 +357,7 @@ class BatchPolicy(Policy):
     def validate(self, problem: "Problem") -> None:
         self.bonus.validate(problem)
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: Memory) -> Ints:
         return try_every_arm(problem, view, lambda: self._grow(problem, view))
 
     def _grow(self, problem: "Problem", view: View) -> Ints:

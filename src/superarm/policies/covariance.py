@@ -13,20 +13,21 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints
 from superarm.core.component import Component, named
 from superarm.core.errors import InvalidArgument
-from superarm.core.moments import Moments, keep_moments
+from superarm.core.moments import Moments
 from superarm.core.numeric import log
 from superarm.core.support import Dense
-from superarm.core.tally import Tally, View
+from superarm.core.tally import View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy, try_every_arm
 from superarm.policies.batch import (
+    TableMemory,
     arm_worths,
-    batch_table,
     most_missed,
     refuse_oracle,
     search_batches,
     search_guarantee,
 )
+from superarm.policies.memory import MomentMemory
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -148,7 +149,11 @@ class CovarianceEllipsoid(Region):
         return f * np.sqrt(np.maximum(0.0, sums.every + sums.diagonal) / pulls + square / (pulls * pulls))
 
 
-class CovariancePolicy(Policy):
+class CovarianceMemory(TableMemory, MomentMemory):
+    """The sums with moments, and the table of all batches."""
+
+
+class CovariancePolicy(Policy[CovarianceMemory]):
     r"""One bonus per batch that uses the estimated covariance of each arm's items: for rewards that add up.
 
     .. math:: A_t \in \arg\max_A \sum_{j \in A} \hat r_j + \sqrt{\sum_{j \in A} b_j^2}
@@ -165,6 +170,7 @@ class CovariancePolicy(Policy):
     """
 
     region: Region
+    remembers = CovarianceMemory
 
     def check(self) -> None:
         self.require_family("region", Region, "CovarianceBox()")
@@ -177,24 +183,20 @@ class CovariancePolicy(Policy):
                 "take directional_kl_moss(), the reward Linear(), or batches of one arm",
             )
 
-    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
-        moments = Moments(problem.support, problem.weights, replications, products=True)
-        return Tally(problem.support, replications, partial, moments)
+    def moments(self, problem: "Problem", rows: int) -> Moments:
+        """Moments of no observations."""
+        return Moments(problem.support, problem.weights, rows, products=True)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        keep_moments(tally, problem.weights, products=True)
-        return batch_table(problem)
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: CovarianceMemory) -> Ints:
         return try_every_arm(problem, view, lambda: self._search(problem, view, memory))
 
-    def _search(self, problem: "Problem", view: View, table: Ints | None) -> Ints:
-        tally, missed = view.tally, most_missed(view.tally)
+    def _search(self, problem: "Problem", view: View, memory: CovarianceMemory) -> Ints:
+        tally, missed = memory.tally, most_missed(memory.tally)
         most, worth = (arm_worths(problem, q) for q in (np.ones_like(tally.mean), tally.mean))
         unknown = (tally.moments.pulls <= 0.0) | (tally.pulls <= missed)
         bonus = self.region.width(problem, tally.moments, view.t, np.maximum(1.0, view.counts - missed))
         worth = np.broadcast_to(np.where(unknown, most, worth), bonus.shape)
-        return search_batches(problem, worth, bonus * bonus, view, table)
+        return search_batches(problem, worth, bonus * bonus, view, memory.table)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return search_guarantee(problem)

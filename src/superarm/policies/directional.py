@@ -10,10 +10,10 @@ from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.component import Component, named
 from superarm.core.directions import direction_bounds
 from superarm.core.errors import InvalidArgument
-from superarm.core.moments import Moments, keep_moments
+from superarm.core.moments import Moments
 from superarm.core.ops import op
 from superarm.core.support import Dense
-from superarm.core.tally import Feedback, Tally, View
+from superarm.core.tally import View
 from superarm.indices import KL, Index, KLMoss
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
@@ -21,6 +21,7 @@ from superarm.oracles.greedy import Greedy
 from superarm.oracles.heaviest import Modular
 from superarm.policies.base import Policy, try_every_arm
 from superarm.policies.index import IndexPolicy
+from superarm.policies.memory import MomentMemory
 from superarm.rewards import Coverage
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Covariance(SampleVariance):
     products = True
 
 
-class DirectionalPolicy(Policy):
+class DirectionalPolicy(Policy[Any]):
     r"""Greedy with one confidence bound per arm, on the sum that the arm would add to the batch.
 
     For a reward whose gain is linear in the arm's parameters, an arm adds :math:`\sum_i c_i p_{ij}` to a batch, with
@@ -91,7 +92,6 @@ class DirectionalPolicy(Policy):
         "On rewards whose gain is not linear in the parameters of an arm, and on action sets that greedy does not "
         "serve, its bounds are those of single entries, as those of the index policy."
     )
-    own_memory = False
 
     def check(self) -> None:
         self.require_family("index", Index, "KLMoss()")
@@ -114,31 +114,23 @@ class DirectionalPolicy(Policy):
         """The policy with bounds per entry."""
         return IndexPolicy(self.index, self.oracle)
 
-    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
+    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> Any:
+        """One with moments, or that of the policy with bounds per entry."""
         if not self.applies(problem):
-            return self.by_entry.new_tally(problem, replications, partial)
-        moments = Moments(problem.support, problem.weights, replications, self.spread.products)
-        return Tally(problem.support, replications, partial, moments)
+            return self.by_entry.new_memory(problem, replications, partial)
+        return MomentMemory(self, problem, replications, partial)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        if not self.applies(problem):
-            return self.by_entry.prepare(problem, tally)
-        keep_moments(tally, problem.weights, self.spread.products)
-        return None
-
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        if self.applies(problem):
-            tally.record(feedback, sign)
-        else:
-            self.by_entry.learn(problem, tally, memory, feedback, sign)
+    def moments(self, problem: "Problem", rows: int) -> Moments:
+        """Moments of no observations."""
+        return Moments(problem.support, problem.weights, rows, self.spread.products)
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         if not self.applies(problem):
             return self.by_entry.choose(problem, view, memory)
-        return try_every_arm(problem, view, lambda: self._grow(problem, view))
+        return try_every_arm(problem, view, lambda: self._grow(problem, view, memory.tally.moments))
 
-    def _grow(self, problem: "Problem", view: View) -> Ints:
-        reward, tally, step = problem.reward, view.tally, _Steps(self, problem, view)
+    def _grow(self, problem: "Problem", view: View, moments: Moments) -> Ints:
+        reward, tally, step = problem.reward, view.tally, _Steps(self, problem, view, moments)
         if type(reward) is Coverage and type(problem.actions) is Subsets and step.complete:
             return step.cover(problem)
         states = reward.empty_states(problem, len(view))
@@ -158,8 +150,8 @@ class DirectionalPolicy(Policy):
 class _Steps:
     """What is the same for all steps of a choice: the levels of arms, and bounds per entry where they are needed."""
 
-    def __init__(self, policy: DirectionalPolicy, problem: "Problem", view: View) -> None:
-        self.view, self.support, self.moments = view, problem.support, view.tally.moments
+    def __init__(self, policy: DirectionalPolicy, problem: "Problem", view: View, moments: Moments) -> None:
+        self.view, self.support, self.moments = view, problem.support, moments
         whole, pulls = self.moments.pulls, view.tally.pulls
         known = np.where(whole > 0.0, view.counts - (pulls - whole), 1.0)
         level = policy.index.level(known, view.t, problem.k / problem.n_arms)

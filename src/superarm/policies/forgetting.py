@@ -1,6 +1,9 @@
 """Forgetting: any policy on the last blocks of rounds, for means that change; sliding windows and discounts."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -10,55 +13,138 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.policies.base import Policy
-from superarm.policies.pooled import Pool
+from superarm.policies.memory import NEVER, Arrays, Memory, inside, record_rows, segment_rows, under
 from superarm.policies.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
 
-class RoundBlocks:
-    """Tallies of the last blocks of rounds, and their weighted sum.
+class BlockMemory(Memory):
+    """The sums of all rounds; those of the last blocks of rounds, newest first; and the memory of the policy.
 
-    ``blocks`` has block n at place n % n_blocks; ``newest`` is the number of the newest block, -1 before any; ``now``
-    is their weighted sum, and ``memory`` a tuple of the memory of ``policy`` of it, None until it is asked for;
-    ``held`` is what the policy saved of a memory that is not there yet.
+    ``newest`` is the number of the newest block, -1 before any. The memory of the policy, ``inner``, has the weighted
+    sum of the blocks. Feedback for decisions of rounds before ``since`` counts for round ``since``.
     """
 
-    memory: Any = None
+    divisible = False
 
-    def __init__(self, tally: Tally, weights: Floats, policy: Policy | None = None) -> None:
-        self.policy, self.weights, self.newest, self.now = policy, weights, -1, tally.like()
-        self.held: dict[str, Any] = {}
-        self.blocks = [tally.like() for _ in weights]
-        self.blocks[0].add(tally)
-        self.weigh()
+    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+        self.policy, self.problem, self.newest, self.since = policy, problem, -1, -1
+        self.inner: Memory = policy.policy.new_memory(problem, replications, partial)
+        self.n_segments = 1 if problem.context is None else problem.context.n_segments
+        self.tally = self.inner.tally.like()
+        self.blocks = [self.tally.like() for _ in policy.weights]
+        self._weigh()
 
-    def ages(self) -> list[Tally]:
-        """The tallies of the blocks, newest first."""
-        return [self.blocks[(max(self.newest, 0) - age) % len(self.blocks)] for age in range(len(self.blocks))]
+    @property
+    def begun(self) -> int:  # type: ignore[override]
+        """That of the policy's memory."""
+        return self.inner.begun
 
-    def move_on(self, block: int) -> None:
-        """Begin the blocks up to ``block``; what was there before any began belongs to the first that does."""
-        n = len(self.blocks)
-        if block <= self.newest:
+    def _weigh(self) -> None:
+        """Add the blocks up, each with its weight, for the policy."""
+        sums = self.tally.like()
+        for weight, block in zip(self.policy.weights.tolist(), self.blocks, strict=True):
+            sums.add(block, weight)
+        self.inner.refill(sums)
+
+    def age(self, t: int) -> int:
+        """How many blocks older than the newest the block of round ``t`` is; negative if it has not begun."""
+        return self.newest - (t - 1) // self.policy.block
+
+    def advance(self, t: int) -> None:
+        """Begin the blocks up to that of round ``t``; what was there before any belongs to the first that begins."""
+        steps, n = -self.age(t), len(self.blocks)
+        if steps <= 0:
             return
-        if self.newest < 0:
-            self.blocks[0], self.blocks[block % n] = self.blocks[block % n], self.blocks[0]
-        else:
-            for begun in range(max(self.newest + 1, block - n + 1), block + 1):
-                self.blocks[begun % n] = self.now.like()
-        self.newest = block
-        self.weigh()
+        if self.newest >= 0:
+            self.blocks = [self.tally.like() for _ in range(min(steps, n))] + self.blocks[: max(n - steps, 0)]
+        self.newest += steps
+        self._weigh()
 
-    def weigh(self) -> None:
-        """Add the blocks up, each with its weight."""
-        sums = self.now.like()
-        for weight, tally in zip(self.weights.tolist(), self.ages(), strict=True):
-            sums.add(tally, weight)
-        if self.memory is not None and self.policy is not None:
-            self.held = self.policy.save_state(self.memory[0]) or {}
-        self.now, self.memory = sums, None
+    def at(self, t: int) -> Self:
+        if self.age(t) >= 0:
+            return self
+        new = copy(self)
+        new.inner = copy(self.inner)  # whose sums are replaced, not changed
+        new.advance(t)
+        return new
+
+    def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
+        t = max(feedback.t, self.since)
+        self.advance(t)
+        age, known = self.age(t), feedback.t > self.begun
+        record_rows(self.tally, feedback, self.n_segments, weight, known)
+        if age < len(self.blocks):
+            record_rows(self.blocks[age], feedback, self.n_segments, weight, known)
+            self.inner.learn(feedback, weight * float(self.policy.weights[age]))
+
+    def warm(self, past: Tally, t: int, weight: float = 1.0) -> None:
+        self.advance(t)
+        age = self.age(t)
+        self.tally.add(past, weight)
+        if age < len(self.blocks):
+            self.blocks[age].add(past, weight)
+            self.inner.warm(past, t, weight * float(self.policy.weights[age]))
+
+    def inherit(self, old: Memory, t: int) -> None:
+        """Equal blocks of rounds stay; otherwise what was observed before counts for round ``t``."""
+        self.tally.take_over(old.tally)
+        self.blocks = [self.tally.like() for _ in self.blocks]
+        if isinstance(old, BlockMemory) and self._alike(old):
+            self.newest, self.since = old.newest, old.since
+            for mine, its in zip(self.blocks, old.blocks, strict=True):
+                mine.take_over(its)
+            self.inner.inherit(old.inner, t)
+        else:
+            self.since = t
+            self.advance(t)
+            self.inner.inherit(old, t)
+            self.blocks[0].take_over(old.tally)
+        self._weigh()
+
+    def _alike(self, old: "BlockMemory") -> bool:
+        mine, its = self.policy, old.policy
+        return bool(mine.block == its.block and len(mine.weights) == len(its.weights))
+
+    @property
+    def due(self) -> int:  # type: ignore[override]
+        """That of the policy's memory."""
+        return self.inner.due
+
+    def plan(self, t: int, within: int = NEVER) -> Arrays | None:
+        """What the policy plans, at least once in a block."""
+        return self.inner.plan(t, min(within, self.policy.block))
+
+    def accept(self, plan: Arrays) -> None:
+        self.inner.accept(plan)
+
+    def on(self, problem: "Problem") -> Self:
+        part = super().on(problem)
+        part.inner = self.inner.on(problem)
+        return part
+
+    def grown(self, problem: "Problem", t: int) -> Self:
+        new = copy(self)
+        new.problem, new.inner = problem, self.inner.grown(problem, t)
+        new.tally, new.blocks = self.tally.grown(problem), [block.grown(problem) for block in self.blocks]
+        return new
+
+    def beside(self) -> Arrays:
+        """The blocks, and what the policy has beside its weighted sum of them."""
+        own = {"newest": np.array(float(self.newest)), "since": np.array(float(self.since))}
+        for age, block in enumerate(self.blocks):
+            own |= under(f"block {age}", block.to_arrays()) if block.pulls.any() else {}
+        return own | under("inner", self.inner.beside())
+
+    def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        self.newest, self.since = int(arrays["newest"]), int(arrays["since"])
+        stored = [inside(arrays, f"block {age}") for age in range(len(self.blocks))]
+        like = self.tally.like()
+        self.blocks = [like.from_arrays(block) if block else like.like() for block in stored]
+        self._weigh()
+        self.inner.take_beside(inside(arrays, "inner"))
 
 
 class Forgetting(Wrapper):
@@ -87,10 +173,10 @@ class Forgetting(Wrapper):
         The weights of the blocks, newest first: powers of 1/2.
     """
 
-    policy: Policy
+    policy: Policy[Any]
     block: int
     weights: Any
-    shares_segments = False
+    forgets = True
 
     def check(self) -> None:
         super().check()
@@ -100,77 +186,48 @@ class Forgetting(Wrapper):
             halves = np.log2(self.weights)
         if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
-        if isinstance(self.policy, Forgetting):
+        if self.policy.forgets:
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
-    def prepare(self, problem: "Problem", tally: Tally) -> RoundBlocks:
-        self.policy.prepare(problem, tally)  # it may attach moments
-        return RoundBlocks(tally, self.weights, self.policy)
+    def validate(self, problem: "Problem") -> None:
+        super().validate(problem)
+        context = problem.context
+        if context is not None and context.features.standardised and context.dimension(problem.n_items):
+            wrong = f"{context.features.standardised[0]!r} is standardised, and the policy forgets"
+            raise InvalidArgument("policy", wrong, "give the feature a range, or take a policy that does not forget")
 
-    def choose(self, problem: "Problem", view: View, memory: RoundBlocks) -> Ints:
-        memory.move_on((view.t - 1) // self.block)
-        counts = memory.now.pulls + (view.counts - view.tally.pulls)
-        t = min(view.t, self._remembered)
+    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> BlockMemory:
+        return BlockMemory(self, problem, replications, partial)
+
+    def choose(self, problem: "Problem", view: View, memory: BlockMemory) -> Ints:
+        memory = memory.at(view.t)
+        return self.policy.choose(problem, self.recent(view, memory), memory.inner)
+
+    def recent(self, view: View, memory: BlockMemory) -> View:
+        """What the policy sees: the weighted sum of the blocks, at the time that they count for."""
+        now, tally, remembered = memory.inner.tally, memory.tally, max(1, int(self.block * self.weights.sum()))
+        given = view.context
+        rows: Any = slice(None)
+        if given is not None:
+            rows = segment_rows(given, memory.n_segments, len(tally))
+            given = replace(given, t=np.minimum(given.t, remembered))
+        counts = now.pulls[rows] + (view.counts - tally.pulls[rows])
         keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
-        recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
-        return self.policy.choose(problem, recent, self._memory(problem, memory))
+        return View(min(view.t, remembered), now, keys, counts, view.eligible, view.pinned, given)
 
-    def _memory(self, problem: "Problem", memory: RoundBlocks) -> Any:
-        """The policy's memory of the weighted sum."""
-        if memory.memory is None:
-            memory.memory = (self.policy.prepare(problem, memory.now),)
-            self.policy.restore_state(memory.memory[0], memory.held)
-        return memory.memory[0]
+    def weigh(self, problem: "Problem", view: View, memory: BlockMemory, action: Ints) -> Any:
+        return self.policy.weigh(problem, view, memory.inner, action)
 
-    def refit(self, problem: "Problem", memory: RoundBlocks, t: int) -> None:
-        """Let the policy refit as it does, and after every block."""
-        inner = self._memory(problem, memory)
-        self.policy.refit(problem, inner, t)
-        if isinstance(inner, Pool):
-            inner.due = min(inner.due, t + self.block)
+    def estimates(self, problem: "Problem", view: View, memory: BlockMemory) -> tuple[Floats, Floats]:
+        return self.policy.estimates(problem, self.recent(view, memory), memory.inner)
 
-    @property
-    def _remembered(self) -> int:
-        """How many rounds count, each by its weight."""
-        return max(1, int(self.block * self.weights.sum()))
-
-    def learn(
-        self, problem: "Problem", tally: Tally, memory: RoundBlocks, feedback: Feedback, sign: float = 1.0
-    ) -> None:
-        tally.record(feedback, sign)
-        block = (feedback.t - 1) // self.block
-        memory.move_on(block)
-        age = memory.newest - block
-        if age < len(self.weights):
-            memory.blocks[block % len(self.weights)].record(feedback, sign)
-            share = sign * float(self.weights[age])
-            if memory.memory is None:
-                memory.now.record(feedback, share)
-            else:
-                self.policy.learn(problem, memory.now, memory.memory[0], feedback, share)
-
-    def age(self, memory: RoundBlocks, t: int) -> int:
-        """How many blocks older than the newest the block of round ``t`` is; negative if it has not begun."""
-        return memory.newest - (t - 1) // self.block
-
-    def save_state(self, memory: RoundBlocks) -> dict[str, Any]:
-        """The number of the newest block, the tallies of the last blocks, newest first, and what the policy keeps."""
-        kept = memory.held if memory.memory is None else self.policy.save_state(memory.memory[0]) or {}
-        return {"newest": memory.newest, "blocks": memory.ages(), **kept}
-
-    def restore_state(self, memory: RoundBlocks, held: dict[str, Any]) -> None:
-        memory.newest = int(held["newest"])
-        for age, tally in enumerate(held["blocks"]):
-            place = (max(memory.newest, 0) - age) % len(memory.blocks)
-            memory.blocks[place] = memory.now.like()
-            memory.blocks[place].add(tally if tally.support == memory.now.support else tally.grown(memory.now.support))
-        memory.weigh()
-        memory.held = {name: value for name, value in held.items() if name not in ("newest", "blocks")}
+    def coefficients(self, problem: "Problem", memory: BlockMemory) -> Floats:
+        return self.policy.coefficients(problem, memory.inner)
 
 
 @named
-def sliding_window(policy: Policy, window: int, blocks: int = 16) -> Forgetting:
+def sliding_window(policy: Policy[Any], window: int, blocks: int = 16) -> Forgetting:
     """Any policy on the last ``window`` rounds alone, for means that change. After [GarivierMoulines2011]_ (SW-UCB).
 
     The window moves by ``window / blocks`` rounds at a time. Sums are exact; the memory is that of ``blocks`` tallies.
@@ -196,7 +253,7 @@ def sliding_window(policy: Policy, window: int, blocks: int = 16) -> Forgetting:
 
 
 @named
-def discounted(policy: Policy, half_life: int) -> Forgetting:
+def discounted(policy: Policy[Any], half_life: int) -> Forgetting:
     """Any policy on a tally in which weights halve every ``half_life`` rounds, for means that change.
 
     After [GarivierMoulines2011]_ (D-UCB), in steps of ``half_life`` rounds and exact; rounds older than eight

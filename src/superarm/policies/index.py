@@ -1,6 +1,7 @@
 """Index policies: score every entry, then maximise."""
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.oracles.greedy import Greedy
 from superarm.policies.base import Policy, try_every_arm
+from superarm.policies.memory import Memory
 from superarm.rewards import Coverage
 from superarm.screen import new_screen
 
@@ -23,7 +25,35 @@ if TYPE_CHECKING:
     from superarm.environments.base import Environment
 
 
-class IndexPolicy(Policy):
+class IndexMemory(Memory):
+    """The sums, and a screen of the arms that can win, where it pays."""
+
+    def adopt(self, tally: Tally) -> None:
+        super().adopt(tally)
+        vars(self).pop("screen", None)
+
+    @cached_property
+    def screen(self) -> Any:
+        """The screen, made when it is first needed; None where the plain way is as fast or the only one."""
+        policy = self.policy
+        screens = policy.start and isinstance(policy.oracle, Default | Greedy)
+        return new_screen(policy.index, self.problem, self.tally) if screens else None
+
+    @property
+    def only_sums(self) -> bool:
+        return self.screen is None
+
+    def note(self, feedback: Feedback, weight: float) -> None:
+        if (screen := vars(self).get("screen")) is not None:
+            screen.observe(feedback.action)
+
+    def on(self, problem: "Problem") -> Self:
+        part = super().on(problem)
+        vars(part).pop("screen", None)
+        return part
+
+
+class IndexPolicy(Policy[IndexMemory]):
     r"""Score every entry, then maximise: BC-UCB, CUCB, KL-UCB, CTS and their kin.
 
     While an arm has no pull, play a batch that contains one, unless ``start`` is False. Otherwise
@@ -58,7 +88,7 @@ class IndexPolicy(Policy):
     rounding: str = "exact"
     start: bool = True
     shared: bool = False
-    own_memory = False
+    remembers = IndexMemory
 
     def check(self) -> None:
         self.require_family("index", Index, "Bernstein()")
@@ -98,24 +128,19 @@ class IndexPolicy(Policy):
         q: Any = self.index.score(mean, deviation, level, chance)
         return q if unknown is None or self.index.prior else np.where(unknown, self.index.unknown, q)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        plain = not self.start or not isinstance(self.oracle, Default | Greedy)
-        return None if plain else new_screen(self.index, problem, tally)
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: IndexMemory) -> Ints:
         def choose() -> Ints:
-            if memory is not None and memory.suits(view):
-                return memory.choose(view)
+            screen = memory.screen
+            if screen is not None and screen.suits(view):
+                return screen.choose(view)  # type: ignore[no-any-return]
             scores, support = self.scores(problem, view), problem.support
             require_scores(scores, None if isinstance(support, Dense) else support.arm_of)
             return self.oracle.maximize(problem, scores, view)
 
         return try_every_arm(problem, view, choose) if self.start else choose()
 
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        tally.record(feedback, sign)
-        if memory is not None:
-            memory.observe(feedback.action)
+    def estimates(self, problem: "Problem", view: View, memory: IndexMemory) -> tuple[Floats, Floats]:
+        return view.tally.mean, self.scores(problem, view)
 
     def fused(self, problem: "Problem", environment: "Environment") -> int | None:
         types = (type(problem.reward), type(problem.actions), type(environment))

@@ -1,17 +1,19 @@
 """Pooled Thompson sampling: a policy that starts from what all arms have in common, and from the present list."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
-from superarm.core.tally import Tally, View
+from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
 from superarm.policies.baseline import Account, trial_loss
+from superarm.policies.memory import NEVER, Arrays, Memory, inside, record_rows, under
 from superarm.policies.pooling import Covariates, Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
@@ -24,23 +26,81 @@ MAX_ARM_FEATURES = 32
 """With so many a fit takes half a second for 2,000 arms, and its time grows with their square."""
 
 
-class Pool:
-    """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
+class PoolMemory(Memory):
+    """The sums, of all segments if there are some; the prior that was fitted to them last; when the next fit is due.
 
     ``known`` is what is known of the arms in advance. ``prior`` is None until the first decision was handed out;
-    ``early`` is one that was fitted before, with the sums that it was fitted to. A tally of segments has ``n_segments``
-    rows for each replication; who prepares it says how many.
+    ``early`` is one that was fitted before, with the sums that it was fitted to.
     """
 
     prior: Prior | None = None
     early: tuple[tuple[Floats, ...], Prior] | None = None
-    n_segments = 1
+    due = 0
 
-    def __init__(self, tally: Tally, known: Covariates) -> None:
-        self.tally, self.known, self.due = tally, known, 0
+    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+        self.n_segments = 1 if problem.context is None else problem.context.n_segments
+        super().__init__(policy, problem, replications * self.n_segments, partial)
+
+    def adopt(self, tally: Tally) -> None:
+        super().adopt(tally)
+        context = self.problem.context
+        features = None if context is None else context.arms
+        self.known = Covariates.of(self.problem.n_arms, self.policy.baseline, features)
+
+    def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
+        record_rows(self.tally, feedback, self.n_segments, weight)
+
+    def warm(self, past: Tally, t: int, weight: float = 1.0) -> None:
+        super().warm(past, t, weight)
+        self.prior, self.due = None, 0
+
+    def inherit(self, old: Memory, t: int) -> None:
+        super().inherit(old, t)
+        if isinstance(old, PoolMemory):
+            self._keep(old.due, old.prior)
+
+    def _keep(self, due: int, prior: Prior | None) -> None:
+        """Keep a prior of earlier, unless it is for other features or another kind of list."""
+        if prior is None or prior.effects.shape[1] != len(self.known.x):
+            self.prior, self.due = None, 0
+            return
+        lift = prior.lift.reshape(len(prior.lift), self.n_segments, -1)
+        new = self.problem.n_items - lift.shape[2]  # items that were added since
+        lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
+        self.due, self.prior = due, prior._replace(lift=lift.reshape(len(lift), -1))
+
+    def plan(self, t: int, within: int = NEVER) -> Arrays | None:
+        if t < self.due:
+            return None
+        due = 5 * (t // 5 + 1) if t < 50 else -(-5 * t // 4)
+        return {"due": np.array(float(min(due, t + within))), **self.policy.fit(self, due)._asdict()}
+
+    def accept(self, plan: Arrays) -> None:
+        self.due = int(plan["due"])
+        self.prior = Prior(**{name: plan[name] for name in Prior._fields})
+
+    def take(self, rows: Any) -> Self:
+        part = super().take(rows)
+        if self.prior is not None:
+            part.prior = Prior(*(values[rows] for values in self.prior))
+        return part
+
+    def grown(self, problem: "Problem", t: int) -> Self:
+        new = super().grown(problem, t)
+        new._keep(self.due, self.prior)
+        return new
+
+    def beside(self) -> Arrays:
+        fitted = {} if self.prior is None else {"due": np.array(float(self.due)), **self.prior._asdict()}
+        return super().beside() | under("prior", fitted)
+
+    def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        super().take_beside(arrays)
+        if fitted := inside(arrays, "prior"):
+            self.accept(fitted)
 
 
-class PooledThompson(Policy):
+class PooledThompson(Policy[PoolMemory]):
     r"""Thompson sampling under a prior that is fitted to the tally: effects of arms, lifts of items, own effects.
 
     The model is that of ``policies.pooling``: what is known of an arm in advance, its rank in ``baseline`` and features
@@ -86,6 +146,7 @@ class PooledThompson(Policy):
     later_loss: float = 0.05
     cautious: int = 1000
     oracle: Oracle = Default()
+    remembers = PoolMemory
     shares_segments = True
     caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
 
@@ -104,12 +165,7 @@ class PooledThompson(Policy):
             wrong = f"{problem.context.arms.shape[1]} features of arms"
             raise InvalidArgument("arms", wrong, f"give at most {MAX_ARM_FEATURES}, or a linear model", "Context")
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Pool:
-        context = problem.context
-        known = Covariates.of(problem.n_arms, self.baseline, None if context is None else context.arms)
-        return Pool(tally, known)
-
-    def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
+    def choose(self, problem: "Problem", view: View, memory: PoolMemory) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)
         draw = own.draw(self.sharpness, view.keys, view.t, waiting)
         batch = self.oracle.maximize(problem, draw, view)
@@ -127,7 +183,7 @@ class PooledThompson(Policy):
         due = account.trial_due(not cautious, self.loss if cautious else self.later_loss)
         return np.where(due, account.trial(base), batch) if due.any() else batch
 
-    def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
+    def posteriors(self, problem: "Problem", view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
         whole = Posterior(self.observed(memory), self.first(memory) if memory.prior is None else memory.prior)
         if memory.n_segments == 1:
@@ -136,48 +192,29 @@ class PooledThompson(Policy):
         own = rows[np.arange(len(segment)) if len(rows) > 1 else 0, segment]
         return whole, whole.in_segment(segment, memory.n_segments), view.counts - own
 
-    def observed(self, memory: Pool) -> Observed:
+    def observed(self, memory: PoolMemory) -> Observed:
         """What a prior is fitted to."""
         return Observed.of(memory.tally, memory.known, memory.n_segments)
 
-    def fit(self, memory: Pool) -> Prior:
-        """The prior that suits the tally now."""
-        return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and memory.due <= self.cautious else CAP)
+    def fit(self, memory: PoolMemory, due: int) -> Prior:
+        """The prior that suits the tally now, and that is kept until round ``due``."""
+        return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and due <= self.cautious else CAP)
 
-    def first(self, memory: Pool) -> Prior:
+    def first(self, memory: PoolMemory) -> Prior:
         """The prior of decisions before the first one that stays: fitted once for all that see the same tally."""
         seen = self.observed(memory)
         sums = (seen.pulls, seen.n, seen.total, seen.square.copy())
         if memory.early is None or not all(map(np.array_equal, sums, memory.early[0])):
-            memory.early = sums, self.fit(memory)
+            memory.early = sums, self.fit(memory, memory.due)
         return memory.early[1]
 
-    def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
-        if t >= memory.due:
-            memory.due = 5 * (t // 5 + 1) if t < 50 else -(-5 * t // 4)
-            memory.prior = self.fit(memory)
-
-    def estimates(self, problem: "Problem", view: View, memory: Pool) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: PoolMemory) -> tuple[Floats, Floats]:
         """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
         _, own, waiting = self.posteriors(problem, view, memory)
         return own.means(), own.draw(self.sharpness, view.keys, view.t, waiting)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)
-
-    def save_state(self, memory: Pool) -> dict[str, Any] | None:
-        """The last prior, and when the next one is due; None before the first."""
-        return None if memory.prior is None else {"due": memory.due, "prior": memory.prior._asdict()}
-
-    def restore_state(self, memory: Pool, held: dict[str, Any]) -> None:
-        prior = held.get("prior")
-        if not isinstance(prior, dict) or prior["effects"].shape[1] != len(memory.known.x):
-            return  # none, one of an earlier version, or one for another list or other features: fit anew
-        memory.due, prior = int(held["due"]), Prior(**prior)
-        lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
-        new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
-        lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
-        memory.prior = prior._replace(lift=lift.reshape(len(lift), -1))
 
 
 @named

@@ -1,13 +1,14 @@
 """Baselines and wrappers: epsilon-greedy, random batches, TS-Cascade, and a policy as two functions."""
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from superarm.core import streams
-from superarm.core.arrays import Ints
+from superarm.core.arrays import Floats, Ints
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.core.numeric import log
@@ -17,6 +18,7 @@ from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
 from superarm.policies.index import IndexPolicy
+from superarm.policies.memory import Arrays, Memory, inside, under, with_more_arms
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -27,10 +29,10 @@ def random_batch(problem: "Problem", view: View) -> Ints:
     return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
 
-class Wrapper(Policy):
-    """A policy that lets another one learn and keep its memory; override ``choose``."""
+class Wrapper(Policy[Any]):
+    """A policy that lets another one learn and have the memory; override ``choose``."""
 
-    policy: Policy
+    policy: Policy[Any]
 
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
@@ -45,39 +47,33 @@ class Wrapper(Policy):
 
     @property
     def reads_context(self) -> bool:  # type: ignore[override]
-        return self.policy.reads_context
+        return bool(self.policy.reads_context)
 
     @property
     def shares_segments(self) -> bool:  # type: ignore[override]
         return bool(self.policy.shares_segments)
 
     @property
-    def own_memory(self) -> bool:
-        return self.policy.own_memory
+    def forgets(self) -> bool:  # type: ignore[override]
+        return bool(self.policy.forgets)
 
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
 
-    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
-        return self.policy.new_tally(problem, replications, partial)
+    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> Any:
+        return self.policy.new_memory(problem, replications, partial)
 
-    def prepare(self, problem: "Problem", tally: Tally) -> Any:
-        return self.policy.prepare(problem, tally)
+    def weigh(self, problem: "Problem", view: View, memory: Any, action: Ints) -> Any:
+        return self.policy.weigh(problem, view, memory, action)
 
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        self.policy.learn(problem, tally, memory, feedback, sign)
+    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+        return self.policy.estimates(problem, view, memory)
 
-    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
-        self.policy.refit(problem, memory, t)
+    def coefficients(self, problem: "Problem", memory: Any) -> Floats:
+        return self.policy.coefficients(problem, memory)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.policy.guarantee(problem)
-
-    def save_state(self, memory: Any) -> dict[str, Any] | None:
-        return self.policy.save_state(memory)
-
-    def restore_state(self, memory: Any, held: dict[str, Any]) -> None:
-        self.policy.restore_state(memory, held)
 
 
 class EpsilonGreedy(Wrapper):
@@ -91,7 +87,7 @@ class EpsilonGreedy(Wrapper):
     0.2
     """
 
-    policy: Policy
+    policy: Policy[Any]
     epsilon: float = 0.1
     decay: float = 0.0
 
@@ -103,20 +99,20 @@ class EpsilonGreedy(Wrapper):
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         # The second shared number of the round: the first may be the policy's own.
         coin = streams.shared_uniform(view.keys, view.t, 2)[:, 1] < self.epsilon * float(view.t) ** -self.decay
-        if coin.all():
+        if coin.all() and view.context is None:  # otherwise the policy weighs what its choice is told
             return random_batch(problem, view)
         batch = self.policy.choose(problem, view, memory)
         return np.where(coin[:, None], random_batch(problem, view), batch) if coin.any() else batch
 
 
-class Uniform(Policy):
+class Uniform(Policy[Memory]):
     """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
 
 
-class OneGaussian(Policy):
+class OneGaussian(Policy[Memory]):
     r"""TS-Cascade: Thompson sampling with one Gaussian number per round, scaled differently for every arm.
 
     .. math:: \theta_j = \hat p_j + Z_t \max\Bigl\{\sqrt{\frac{\hat p_j (1 - \hat p_j) \log(t + 1)}{N_j + 1}},
@@ -185,26 +181,65 @@ def uniform() -> Uniform:
     return Uniform()
 
 
-class FunctionPolicy(Policy):
+class FunctionMemory(Memory):
+    """The sums, and ``own``: a dict that the function ``learn`` fills with arrays and numbers.
+
+    It cannot be split, nor does it follow from sums: a window begins it anew with each block, and another policy when
+    it takes over. New arms get zeros in arrays whose last axis has a place for each arm.
+    """
+
+    divisible = False
+
+    def __init__(self, policy: Any, problem: "Problem", rows: int = 1, partial: bool = False) -> None:
+        self.own: dict[str, Any] = {}
+        super().__init__(policy, problem, rows, partial)
+
+    def note(self, feedback: Feedback, weight: float) -> None:
+        if self.policy.learn_function is not None:
+            self.policy.learn_function(self.problem, self.own, feedback, weight)
+
+    def refill(self, sums: Tally) -> None:
+        super().refill(sums)
+        self.own = {}
+
+    def inherit(self, old: Memory, t: int) -> None:
+        super().inherit(old, t)
+        self.begun = t
+
+    def grown(self, problem: "Problem", t: int) -> Self:
+        new = super().grown(problem, t)
+        if problem.n_items > self.problem.n_items:
+            if self.own:
+                begun = f"{self.policy!r} keeps a memory of its own, and forgets it now that items were added"
+                warnings.warn(f"{begun}; the tally keeps everything", stacklevel=7)
+            new.own, new.begun = {}, t
+        else:
+            new.own = {name: with_more_arms(part, self.problem, problem) for name, part in self.own.items()}
+        return new
+
+    def beside(self) -> Arrays:
+        own = {name: np.asarray(part) for name, part in self.own.items()}
+        for name, part in own.items():
+            if part.dtype == object:
+                wrong = f"it keeps {self.own[name]!r} under {name!r}"
+                raise InvalidArgument("policy", wrong, "keep arrays and numbers, which can be saved", repr(self.policy))
+        return super().beside() | under("own", own)
+
+    def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        super().take_beside(arrays)
+        own = inside(arrays, "own")
+        self.own = {name: np.array(part) if np.ndim(part) else np.asarray(part).item() for name, part in own.items()}
+
+
+class FunctionPolicy(Policy[FunctionMemory]):
     """A policy made of functions; see :func:`policy`."""
 
     choose_function: Callable[..., Any]
     learn_function: Callable[..., Any] | None = None
+    remembers = FunctionMemory
 
-    @property
-    def own_memory(self) -> bool:
-        return self.learn_function is not None
-
-    def prepare(self, problem: "Problem", tally: Tally) -> dict[str, Any]:
-        return {}
-
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        return self.choose_function(problem, view, memory)
-
-    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
-        tally.record(feedback, sign)
-        if self.learn_function is not None and feedback.in_moments:
-            self.learn_function(problem, memory, feedback, sign)
+    def choose(self, problem: "Problem", view: View, memory: FunctionMemory) -> Ints:
+        return self.choose_function(problem, view, memory.own)  # type: ignore[no-any-return]
 
 
 def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) -> FunctionPolicy:
@@ -218,7 +253,8 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
         dict of your own.
     learn
         ``learn(problem, memory, feedback, sign)`` brings ``memory`` up to date; ``sign`` is -1 when feedback is taken
-        back. The tally is kept without it.
+        back. The tally is kept without it. On segments each one has a ``memory``. An array in it whose last axis has a
+        place for each arm gets zeros for new arms.
 
     Examples
     --------
@@ -229,7 +265,8 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
     >>> def fewest_pulls(problem, view, memory):
     ...     return np.argsort(view.counts, axis=1, kind="stable")[:, : problem.k]
     >>> problem = Problem(4, 2, Coverage(), Subsets(2))
-    >>> policy(fewest_pulls).choose(problem, problem.view(), {})
+    >>> own = policy(fewest_pulls)
+    >>> own.choose(problem, problem.view(), own.new_memory(problem, 1))
     array([[0, 1]])
     >>> policy(fewest_pulls)
     policy(fewest_pulls)

@@ -9,7 +9,7 @@ from superarm.core import streams
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import kernels_allowed, op
-from superarm.core.tally import Feedback, View
+from superarm.core.tally import Feedback, Tally, View
 from superarm.environments.base import Answer, Environment
 from superarm.policies.base import Policy, choose_batches
 
@@ -27,21 +27,25 @@ class Run:
         self,
         problem: "Problem",
         environment: Environment,
-        policy: Policy,
+        policy: Policy[Any],
         keys: streams.RunKeys,
         fuse: bool = True,
     ) -> None:
         policy = for_context(policy, problem)
         self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
         self.t, self.fuse, replications = 0, fuse, len(keys.policy)
-        self.tally = policy.new_tally(problem, replications, environment.partial)
+        self.memory = policy.new_memory(problem, replications, environment.partial)
         self._give_free_samples()
-        self.memory = policy.prepare(problem, self.tally)
         self.earned = np.zeros(replications)
         self.eligible = np.ones((replications, problem.n_arms), bool)
         self.pinned = np.tile(np.array(problem.actions.pins, np.int64), (replications, 1))
         self.last: Ints = np.full((replications, problem.k), -1)
         self.clock = np.zeros((replications, 1 if problem.context is None else problem.context.n_segments), np.int64)
+
+    @property
+    def tally(self) -> Tally:
+        """The sums of all observations."""
+        return self.memory.tally
 
     def advance(self, until: int) -> None:
         """Play the rounds up to ``until``."""
@@ -53,7 +57,7 @@ class Run:
 
     def _can_play_on(self, until: int) -> bool:
         """Whether one kernel can play the rounds up to ``until``; compiling it pays for many rounds only."""
-        fused = self.memory is None and self.policy.fused(self.problem, self.environment) is not None
+        fused = self.policy.fused(self.problem, self.environment) is not None and self.memory.only_sums
         return self.fuse and fused and kernels_allowed() and bool(self.tally.pulls.min() > 0.0)
 
     def _play_on(self, until: int) -> None:
@@ -69,20 +73,23 @@ class Run:
     def play_round(self) -> Feedback:
         """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
         self.t += 1
-        problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
+        problem, environment, memory, t = self.problem, self.environment, self.memory, self.t
         given = None if problem.context is None else self._next_context()
+        memory.advance(t)
+        tally = memory.tally
         counts = tally.pulls if given is None else self._counts(given.segment)
         view = View(t, tally, self.keys.policy, counts, self.eligible, self.pinned, given)
-        self.last = choose_batches(self.policy, problem, view, self.memory)
+        self.last = choose_batches(self.policy, problem, view, memory)
         answer: Any = environment.draw(problem, self.last, t, self.keys.environment)
         if not isinstance(answer, Answer):
             wrong = f"draw of {type(environment).__name__} returned {type(answer).__name__}"
             raise InvalidArgument("environment", wrong, "return Answer(outcome)")
         feedback = self._feedback(self.last, answer)
         if given is not None:
-            feedback.context = self.policy.weigh(problem, view, self.memory, self.last)
-        self.policy.refit(problem, self.memory, t)
-        self.policy.learn(problem, tally, self.memory, feedback)
+            feedback.context = self.policy.weigh(problem, view, memory, self.last)
+        if (plan := memory.plan(t)) is not None:
+            memory.accept(plan)
+        memory.learn(feedback)
         self.earned += environment.worth(problem, self.last, t, self.keys.environment)
         return feedback
 
@@ -110,9 +117,12 @@ class Run:
 
     def _give_free_samples(self) -> None:
         """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
+        samples = self.tally.like()
         for n in range(int(self.environment.free_samples)):
             t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
             for j in range(self.problem.n_arms):
                 arm = np.full((len(self.keys.policy), 1), j)
                 answer = self.environment.draw(self.problem, arm, t, self.keys.environment)
-                self.tally.record(Feedback(t, arm, answer.outcome, answer.seen))
+                samples.record(Feedback(t, arm, answer.outcome, answer.seen))
+        if self.environment.free_samples:
+            self.memory.warm(samples, 1)

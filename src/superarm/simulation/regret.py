@@ -129,7 +129,7 @@ def default_kind(instance: Instance, horizon: int = 1) -> Kind:
     return "optimal" if problem.actions.n_batches(problem.n_arms) * times <= MAX_DEFAULT_BATCHES else "oracle"
 
 
-def target(instance: Instance, policy: Policy, choice: Choice = "default", horizon: int = 1) -> Target:
+def target(instance: Instance, policy: Policy[Any], choice: Choice = "default", horizon: int = 1) -> Target:
     """The target for ``policy`` on ``instance``, up to round ``horizon``."""
     if choice not in CHOICES:
         raise InvalidArgument("target", f"{choice!r} is unknown", f"give one of {', '.join(CHOICES)}")
@@ -145,7 +145,7 @@ def target(instance: Instance, policy: Policy, choice: Choice = "default", horiz
     return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
 
 
-def choose_reference(problem: Problem, policies: Mapping[str, Policy]) -> Policy:
+def choose_reference(problem: Problem, policies: Mapping[str, Policy[Any]]) -> Policy[Any]:
     """The policy whose guarantee the approximation target of all ``policies`` takes, so that they can be compared.
 
     Policies that guarantee nothing, such as ``uniform``, take that of the others.
@@ -159,7 +159,7 @@ def choose_reference(problem: Problem, policies: Mapping[str, Policy]) -> Policy
     return policies[next(iter(known or policies))]
 
 
-def _share(problem: Problem, policy: Policy) -> float:
+def _share(problem: Problem, policy: Policy[Any]) -> float:
     """alpha * beta of the policy's oracle; of the default oracle if the policy guarantees nothing."""
     promise = policy.guarantee(problem)
     promise = promise if promise.alpha * promise.beta > 0.0 else Default().guarantee(problem)
@@ -175,7 +175,7 @@ def average(targets: Sequence[Target]) -> Target:
     return Target(targets[0].kind, float(np.mean([one.value for one in targets])), r_max)
 
 
-def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Target:
+def _find_target(instance: Instance, t: int, policy: Policy[Any], kind: Kind) -> Target:
     """The target while the parameters of round ``t`` hold."""
     problem, environment = instance.problem, instance.environment
     if environment.n_contexts:
@@ -190,7 +190,7 @@ def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Targ
     return Target(kind, _share(problem, policy) * r_max.low, r_max)
 
 
-def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
+def _average_target(instance: Instance, policy: Policy[Any], kind: Kind) -> Target:
     """The target of an average context; the simulation adds what each round's context is worth more or less."""
     problem, environment = instance.problem, cast(Any, instance.environment)
     if kind == "oracle":

@@ -57,7 +57,7 @@ def checkpoints(horizon: int, n: int = 200) -> Ints:
 
 def simulate(
     instance: Instance | InstanceFamily,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy[Any]],
     horizon: int,
     replications: int | None = None,
     seed: streams.Seed = 0,
@@ -141,7 +141,7 @@ def simulate(
 
 
 def _targets(
-    draws: Sequence[Instance], policies: Mapping[str, Policy], choice: Choice, horizon: int
+    draws: Sequence[Instance], policies: Mapping[str, Policy[Any]], choice: Choice, horizon: int
 ) -> dict[str, list[Target]]:
     """What the regret of each policy is measured against, on every instance of a family the same kind of target."""
     kind = default_kind(draws[0], horizon) if choice == "default" else choice
@@ -152,7 +152,7 @@ def _targets(
     return dict.fromkeys(policies, targets)
 
 
-def default_threads(instance: Instance, policies: Mapping[str, Policy], replications: int, fuse: bool) -> int:
+def default_threads(instance: Instance, policies: Mapping[str, Policy[Any]], replications: int, fuse: bool) -> int:
     """One thread per core if kernels do most of the work; they leave Python to others."""
     busy = chunk_size(instance, replications, 1) * instance.problem.n_entries >= BUSY_FROM
     one_call = all(policy.fused(instance.problem, instance.environment) is not None for policy in policies.values())

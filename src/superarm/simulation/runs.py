@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def chunk_size(instance: Instance, replications: int, threads: int) -> int:
 
 def play(
     instance: Instance,
-    policy: Policy,
+    policy: Policy[Any],
     seeds: Sequence[np.random.SeedSequence],
     rounds: Ints,
     stop: threading.Event,

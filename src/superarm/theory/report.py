@@ -22,7 +22,7 @@ SMALLEST_DRAWN = 1e-9
 
 def bounds_report(
     instance: Instance,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy[Any]],
     horizon: int,
     replications: int = 10,
     seed: int = 0,
@@ -68,7 +68,7 @@ def bounds_report(
     return text
 
 
-def _measure(instance: Instance, policies: Mapping[str, Policy], results: Results) -> dict[str, Floats]:
+def _measure(instance: Instance, policies: Mapping[str, Policy[Any]], results: Results) -> dict[str, Floats]:
     """The regret of each policy against alpha * beta * r_max, whatever the target of ``results`` is."""
     regret = dict(results.regret)
     for label, policy in policies.items():

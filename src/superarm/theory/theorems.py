@@ -39,7 +39,7 @@ class Question:
     """What theorems are asked about: a policy on an instance, with feedback at most ``delay`` rounds late."""
 
     instance: Instance
-    policy: Policy
+    policy: Policy[Any]
     horizon: Floats
     delay: int = 0
 
@@ -229,7 +229,7 @@ def evaluate(name: str, case: Question) -> Bound:
     return replace(bound, alpha=alpha, beta=beta, assumptions=assumptions, claimed=claimed)
 
 
-def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> "Bounds":
+def bounds(instance: Instance, policy: Policy[Any], horizon: Any, delay: int = 0) -> "Bounds":
     r"""What every theorem of superarm says about the regret of ``policy`` on ``instance``.
 
     Upper bounds are of regret against :math:`\alpha\beta\,r_{\max}` with the guarantee of the policy's own oracle,

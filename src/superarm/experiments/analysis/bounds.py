@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from superarm.experiments.execution.cells import Cell
 
 
-def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy | None) -> Floats | None:
+def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy[Any] | None) -> Floats | None:
     """What the theorem ``name`` says at each of ``rounds``; None if it is not about this policy on this instance.
 
     An upper bound is computed from the guarantee of the policy's own oracle, like the regret that it is compared with.
@@ -39,16 +39,18 @@ def _is_usable(bound: Bound) -> bool:
     return bound.applies and bool(np.isfinite(bound.value).all())
 
 
-def rebuild_policy(record: CellResults) -> Policy | None:
+def rebuild_policy(record: CellResults) -> Policy[Any] | None:
     """The policy of a cell; None if it has a component of the user's own that is not imported here."""
     try:
-        policy: Policy = build(record.metadata["policy"])
+        policy: Policy[Any] = build(record.metadata["policy"])
     except InvalidArgument:
         return None
     return policy
 
 
-def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy]) -> dict[str, Bound]:
+def bound_curves(
+    instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy[Any]]
+) -> dict[str, Bound]:
     """Every upper bound that covers one of ``policies``, by a label that names the policy.
 
     The bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
@@ -63,7 +65,7 @@ def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mappin
     return found
 
 
-def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy]) -> str:
+def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy[Any]]) -> str:
     """Why ``bound_curves`` finds nothing, as a sentence."""
     cases = [Question(instance, policy, np.ones(1)) for policy in policies.values()]
     covered = [case for case in cases if any(evaluate(name, case).applies for name in BOUNDS)]

@@ -60,7 +60,7 @@ class Cell:
 
     source: NamedInstance
     policy_case: Case
-    policy: Policy
+    policy: Policy[Any]
     horizon: int
     replications: int
     seed: int

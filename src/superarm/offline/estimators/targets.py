@@ -39,7 +39,7 @@ class PolicyTarget(NamedTuple):
     ``learner`` has learnt by this policy already; without one, the policy learns from the log.
     """
 
-    policy: Policy
+    policy: Policy[Any]
     explore: float = 0.0
     eligible: Any = None
     learner: Learner | None = None
@@ -187,9 +187,9 @@ def new_learner(log: "Log", policy: Any) -> Learner:
 def learn_from(log: "Log", policy: Any) -> Learner:
     """A learner that has seen the whole log; a policy that forgets has seen it round by round."""
     learner = new_learner(log, policy)
-    if learner.contexts is None and not forgets(learner.policy):
+    if learner.contexts is None and not learner.policy.forgets:
         learner.warm_start(log.tally)
-    elif forgets(learner.policy) or learner.policy.rounding == "coin":
+    elif learner.policy.forgets or learner.policy.rounding == "coin":
         _learn_by_round(log, learner)
     else:
         for encoded, (n, feedback) in zip(_segments(log), _feedback_by_group(log), strict=True):
@@ -215,13 +215,6 @@ def _learn_by_round(log: "Log", learner: Learner) -> None:
         learner.pend(feedback.action[0], t)
         learner.unpend(feedback.action[0])
         learner.apply(replace(feedback, t=t, context=made), _KEY)
-
-
-def forgets(policy: Any) -> bool:
-    """Whether a policy, or the one that it wraps, weighs observations by their age."""
-    while policy is not None and not hasattr(policy, "age"):
-        policy = getattr(policy, "policy", None)
-    return policy is not None
 
 
 def feedback_by_round(log: "Log") -> Iterator[Feedback]:

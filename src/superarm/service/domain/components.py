@@ -15,7 +15,6 @@ from superarm.actions import Actions
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.diffusion import Spread
-from superarm.policies import Policy
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
 
@@ -90,13 +89,6 @@ def find(name: str, known: dict[str, Any], argument: str) -> Any:
 def find_policy(name: str) -> PolicyEntry:
     """The policy of a name, also of one that only logs hold."""
     return find(_REPLACED.get(name, name), POLICIES, "policy.name")  # type: ignore[no-any-return]
-
-
-def refits(policy: Any) -> bool:
-    """Whether a policy, or the one that it wraps, estimates something anew from time to time."""
-    while hasattr(policy, "policy"):
-        policy = policy.policy
-    return type(policy).refit is not Policy.refit
 
 
 def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:

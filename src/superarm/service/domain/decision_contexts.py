@@ -9,10 +9,10 @@ import numpy as np
 from superarm.agent import Learner
 from superarm.context import EncodedContext, Frame
 from superarm.context.encoding import hashed_words
-from superarm.contextual import ContextHistory, DecisionContext, Refit
+from superarm.contextual import ContextHistory, DecisionContext
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
-from superarm.service.domain.events import Asked, Framed, Refitted, StoredContext
+from superarm.service.domain.events import Asked, Framed, StoredContext
 
 
 class DecisionContexts:
@@ -95,28 +95,11 @@ class DecisionContexts:
         return asked.context.segment if asked.context is not None and self.segments else None
 
     def apply(self, event: Any) -> None:
-        """Standardise by another frame from now on, or take on a refit."""
-        learner = self._learner
+        """Standardise by another frame from now on."""
         if isinstance(event, Framed):
-            frame = Frame(event.version, dict(event.places))
-            learner.memory = self._contexts.begin_frame(learner.policy, learner.tally, learner.memory, frame)
-        elif isinstance(event, Refitted) and hasattr(learner.policy, "take_refit"):
-            points = np.array(event.points, float).reshape(len(event.groups), -1)
-            refit = Refit(event.t, np.array(event.groups, np.int64), points, np.array(event.information, float))
-            learner.policy.take_refit(learner.problem, learner.memory, refit)
+            self._contexts.begin_frame(self._learner.memory, Frame(event.version, dict(event.places)))
 
     def plan_frame(self, now: int) -> Framed | None:
         """The event of the frame of standardised features that is due, if one is."""
         frame = self._contexts.frames.due()
         return None if frame is None else Framed(now, frame.version, dict(frame.places))
-
-    def plan_refit(self, now: int) -> Refitted | None:
-        """The event of the refit that is due, if one is."""
-        learner = self._learner
-        refit = learner.policy.plan_refit(  # type: ignore[attr-defined]  # a logistic policy, as the caller has seen
-            learner.problem, learner.memory, learner.asked
-        )
-        if refit is None:
-            return None
-        groups, points = tuple(refit.groups.tolist()), tuple(refit.points.reshape(-1).tolist())
-        return Refitted(now, refit.t, groups, points, tuple(refit.information.tolist()))

@@ -134,26 +134,14 @@ class Framed(Event, frozen=True):
     places: dict[str, tuple[float, float]]
 
 
-class Refitted(Event, frozen=True):
-    """A logistic model was refitted after round ``t``, as ``Refit`` says: an event, so that all workers have one state.
-
-    ``points`` has the estimate of each of ``groups``, one after the other, and ``information`` what it rests on.
-    """
-
-    t: int
-    groups: tuple[int, ...]
-    points: tuple[float, ...]
-    information: tuple[float, ...]
-
-
 class Fitted(Event, frozen=True):
-    """What a policy fits to all counters from time to time, after round ``t``: an event, since it depends on the time.
+    """What a policy fitted after round ``t``: an event, so that all workers have one state.
 
-    ``held`` is that as plain data, as ``superarm.agent.state`` writes it.
+    ``plan`` is that of its memory, as plain data: ``superarm.core.describe`` reads it.
     """
 
     t: int
-    held: dict[str, Any]
+    plan: dict[str, Any]
 
 
 class Learnt(Event, frozen=True):

@@ -14,20 +14,21 @@ from msgspec.structs import replace
 
 from superarm.actions import Actions
 from superarm.agent import Learner
-from superarm.agent.growth import own_parts, support_with_arms
+from superarm.agent.growth import support_with_arms
 from superarm.agent.names import Names
-from superarm.agent.state import held_from_plain, held_to_plain
 from superarm.context import EncodedContext
+from superarm.context.design import design_of
 from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.describe import build, describe
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.service.domain import decision as decisions
 from superarm.service.domain import events
-from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, find_policy, refits, to_actions
+from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, find_policy, to_actions
 from superarm.service.domain.decision import DecisionRecord, Row
 from superarm.service.domain.decision_contexts import DecisionContexts
-from superarm.service.domain.events import Asked, Created, Fitted, Refitted
+from superarm.service.domain.events import Asked, Created, Fitted
 from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
@@ -177,7 +178,8 @@ class ProblemState:
         problem = self.problem
         size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * self.settings.propensity_draws)
         if self.contexts is not None and (d := problem.context.dimension(problem.n_items)):
-            size = max(size, self.tally.moments.precision.size, problem.k * problem.n_items * d * d // 50)
+            groups = design_of(problem).n_groups(problem.support)
+            size = max(size, groups * d * d // 2, problem.k * problem.n_items * d * d // 50)
         return int(size)
 
     def flush(self) -> None:
@@ -222,7 +224,7 @@ class ProblemState:
             return [int(j) for j in self.learnt.choose(view, unit, actions)]
         if self.contexts is not None:
             self.contexts.view = view
-        return [int(j) for j in (learner.choose(view) if actions is None else learner.choose_by(view, None, actions))]
+        return [int(j) for j in learner.choose(view, actions)]
 
     def plan(self, asked: Asked) -> None:
         """A decision is on its way to the log: those after it see it as pending."""
@@ -272,8 +274,7 @@ class ProblemState:
         elif isinstance(event, events.Learnt) and self.learnt is not None:
             self.learnt.apply(event)
         elif isinstance(event, Fitted):
-            held = {**(self.learner.held or {}), **(held_from_plain(event.held, self.tally) or {})}
-            self.learner.policy.restore_state(self.learner.memory, held)
+            self.learner.memory.accept({name: build(part) for name, part in event.plan.items()})
         elif self.contexts is not None:
             self.contexts.apply(event)
 
@@ -288,32 +289,18 @@ class ProblemState:
             return
         copied.apply(event)
 
-    @property
-    def refits(self) -> bool:
-        """Whether the policy estimates something anew from time to time."""
-        return refits(self.learner.policy)
-
-    def plan_refit(self, now: int, newest: Sequence[Asked] = ()) -> Refitted | Fitted | None:
-        """The event of what is due to be estimated anew, if there is something: without the decisions ``newest``."""
+    def plan_fit(self, now: int, newest: Sequence[Asked] = ()) -> Fitted | None:
+        """The event of what is due to be fitted, if there is something: without the decisions ``newest``."""
+        memory, t = self.learner.memory, self.learner.asked
         silent = [(asked, rows) for asked in newest if (rows := decisions.counted_rows(decisions.open_record(asked)))]
         for asked, rows in silent:
             self.count(asked, rows, -1.0)
         try:
-            return self._plan_refit(now)
+            plan = memory.plan(t)
         finally:
             for asked, rows in silent:
                 self.count(asked, rows, 1.0)
-
-    def _plan_refit(self, now: int) -> Refitted | Fitted | None:
-        learner = self.learner
-        if self.contexts is not None and hasattr(learner.policy, "plan_refit"):
-            return self.contexts.plan_refit(now)
-        memory = learner.policy.prepare(self.problem, self.tally)
-        if (held := learner.held) is not None:
-            learner.policy.restore_state(memory, held)
-        learner.policy.refit(self.problem, memory, learner.asked)
-        after = fitted_part(learner.policy.save_state(memory))
-        return None if after is None or after == fitted_part(held) else Fitted(now, learner.asked, after)
+        return None if plan is None else Fitted(now, t, {name: describe(part) for name, part in plan.items()})
 
     def _grow(self, event: events.Armed) -> None:
         if event.add:
@@ -395,12 +382,6 @@ class ProblemState:
         if self.contexts is not None and arms:
             made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))
-
-
-def fitted_part(held: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What a policy has fitted, as plain data, without counters and observations; None if there is nothing."""
-    own = own_parts(held)
-    return held_to_plain({name: part for name, part in (held or {}).items() if name not in own} or None)
 
 
 def rehearse(created: Created) -> None:

@@ -318,8 +318,8 @@ def plans_due(learner: ProblemState, asked: list[Asked]) -> Iterator[Callable[[i
     """What makes the events that new decisions make due: another frame of features, a refit, a guardrail's change."""
     if learner.contexts is not None:
         yield learner.contexts.plan_frame
-    if learner.refits:
-        yield lambda now: learner.plan_refit(now, asked)
+    if learner.learner.memory.due <= learner.learner.asked:
+        yield lambda now: learner.plan_fit(now, asked)
     if any(one.group and one.fallback != learner.guarded for one in asked):
         yield lambda now: plan_guard(learner, now)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -349,14 +349,14 @@ def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
 
 
-def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy:
+def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     """The library's policy; ``arms`` are those of the problem, which ``baseline`` names.
 
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
     Bernstein(rho=1)
     """
     make = components.find_policy(spec.name).make
-    policy: Policy = components.build(make, spec.parameters, "policy.parameters")
+    policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
     if spec.baseline is not UNSET and arms is not None:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))

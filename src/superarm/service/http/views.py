@@ -224,7 +224,7 @@ def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntr
     return found
 
 
-_UNSAID = (events.Fitted, events.Refitted, events.Framed)
+_UNSAID = (events.Fitted, events.Framed)
 """What the service estimates anew by itself, again and again."""
 
 
@@ -232,9 +232,7 @@ def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEn
     whole = (read.entry for read in store.tail({}, problems=True))
     named = () if problem is None or "\0" in problem else store.stream(tenant, "problem", problem)
     for entry in whole if problem is None else named:
-        if isinstance(entry.event, (events.Fitted, events.Refitted, events.Framed)) or entry.event == Compacted(
-            entry.event.at, 0
-        ):
+        if isinstance(entry.event, (events.Fitted, events.Framed)) or entry.event == Compacted(entry.event.at, 0):
             continue  # of an estimate, not a change; or it only ends a log
         if entry.tenant == tenant:
             what, details = _describe(entry.event)

@@ -20,55 +20,47 @@ import numpy as np
 from msgspec import DecodeError, Raw, Struct, msgpack
 from msgspec.structs import replace
 
-from superarm.agent import state as states
-from superarm.agent.growth import OWN, own_parts
 from superarm.core import ops
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
-from superarm.core.tally import Tally
+from superarm.policies import Memory
 from superarm.service.domain.decision import DecisionRecord, open_record
 from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
-from superarm.service.domain.problem import ProblemState, fitted_part
+from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import LogLine, Position, ReadEntry, SavedSnapshot, Store, recall_decision
 from superarm.service.storage.postgres_tables import problem_of
 
 log = logging.getLogger("superarm.snapshot")
 
-SUMS = (*("pulls", "total", "square", "missed", "joint", "reference", "moments", "products", "precision", "response"),)
-"""The parts of a stored tally, of which the last ones may be missing; ``joint`` is not kept any longer."""
 
-KEPT = OWN[1]
-"""What a logistic policy keeps beside the tally, in the order of a snapshot."""
+class Packed(NamedTuple):
+    """An array: its shape, and its numbers."""
+
+    shape: tuple[int, ...]
+    numbers: bytes
 
 
 class Counters(Struct, frozen=True, array_like=True):
     """The counters of a problem: float64, little-endian.
 
-    ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally, and ``kept`` what a logistic one
-    does; other policies keep nothing.
-    ``contexts`` is what a problem with contexts keeps beside the tally, ``fitted`` what a policy fits to all of it.
-    ``answers`` are the decisions that items are learnt from, ``classes`` the tally by class.
+    ``memory`` is what the policy knows, by the names of its arrays, ``contexts`` what is known of contexts.
+    ``answers`` are the decisions that items are learnt from, ``classes`` what is known by class.
     """
 
     tenant: str
     name: str
     asked: int
-    tally: list[bytes]
+    memory: dict[str, Packed]
     pending: bytes
     step: int
-    newest: int = -1
-    blocks: list[list[bytes]] = []
     contexts: dict[str, Any] | None = None
-    kept: list[bytes] = []
-    fitted: dict[str, Any] | None = None
     answers: list[list[Any]] = []
-    classes: list[bytes] = []
+    classes: dict[str, Packed] = {}
 
 
-FORMAT = 3
-"""Those of format 1 may hold one event more than their position says; of format 2, no rewards by segment."""
+FORMAT = 4
 
 
 class Snapshot(Struct, frozen=True):
@@ -135,23 +127,26 @@ def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[
 
 def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    learner, held = state.learner, state.learner.held or {}
-    own = own_parts(held)
+    learner = state.learner
     return Counters(
         tenant,
         name,
         learner.asked,
-        _tally_to_bytes(learner.tally),
+        _pack(learner.memory),
         _to_bytes(learner.pending),
         state.step,
-        int(held["newest"]) if "newest" in own else -1,
-        [_tally_to_bytes(block) for block in held["blocks"]] if "blocks" in own else [],
-        None if state.contexts is None else states.contexts_to_plain(learner),
-        [_to_bytes(held[part]) for part in KEPT] if "rows" in own else [],
-        fitted_part(held),
+        None if state.contexts is None else learner.contexts.to_plain(),
         [] if state.learnt is None else state.learnt.counts.to_plain(),
-        [] if state.learnt is None else _tally_to_bytes(state.learnt.learner.tally),
+        {} if state.learnt is None else _pack(state.learnt.learner.memory),
     )
+
+
+def _pack(memory: Memory) -> dict[str, Packed]:
+    return {name: Packed(np.shape(part), _to_bytes(part)) for name, part in memory.to_arrays().items()}
+
+
+def _unpacked(parts: dict[str, Packed]) -> dict[str, Floats]:
+    return {name: _from_bytes(part.numbers).reshape(part.shape) for name, part in parts.items()}
 
 
 def _to_bytes(numbers: Floats) -> bytes:
@@ -160,20 +155,6 @@ def _to_bytes(numbers: Floats) -> bytes:
 
 def _from_bytes(numbers: bytes) -> Floats:
     return np.frombuffer(numbers, "<f8").astype(np.float64)
-
-
-def _tally_to_bytes(tally: Tally) -> list[bytes]:
-    arrays = states.tally_to_arrays(tally)
-    last = max(n for n, name in enumerate(SUMS) if name in arrays or name == "joint")
-    return [_to_bytes(arrays.get(name, np.zeros(0))) for name in SUMS[: last + 1]]
-
-
-def _tally_from_bytes(parts: list[bytes], like: Tally) -> Tally:
-    """A tally of the kind of ``like``."""
-    arrays = {name: _from_bytes(part) for name, part in zip(SUMS, parts, strict=False)}
-    optional = ("joint", "precision", "response")
-    kept = {name: part for name, part in arrays.items() if part.size or name not in optional}
-    return states.tally_from_arrays(kept, like)
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
@@ -261,9 +242,8 @@ def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
 
 
 def _is_current(snapshot: Snapshot) -> bool:
-    """Whether a snapshot holds what this version counts."""
-    least = FORMAT if any(one.contexts for one in snapshot.counters) else 2
-    return snapshot.format >= least and all(history.decisions >= 0 for history in snapshot.histories)
+    """Whether a snapshot is as this version writes it."""
+    return snapshot.format == FORMAT
 
 
 def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
@@ -283,25 +263,14 @@ def _restore(ledger: Ledger, problem: Key, part: Counters, history: History) -> 
     """Put the counters of a snapshot into a problem that has all events of its stream."""
     state = ledger.problems[problem]
     learner = state.learner
-    like, held = learner.tally, learner.held
-    tally = _tally_from_bytes(part.tally, like)
-    if state.contexts is not None and part.contexts is not None:
-        states.restore_contexts(learner, part.contexts, tally)
-    if part.blocks:
-        held = {"newest": part.newest, "blocks": [_tally_from_bytes(block, like) for block in part.blocks]}
-    elif part.kept and held is not None and "rows" in held:
-        shapes = [(-1, *held[name].shape[1:]) for name in KEPT]
-        held = {name: _from_bytes(one).reshape(shape) for name, one, shape in zip(KEPT, part.kept, shapes, strict=True)}
-    else:
-        held = None
-    if part.fitted is not None:
-        held = {**(held or {}), **(states.held_from_plain(part.fitted, like) or {})}
-    learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
+    if state.contexts is not None:
+        learner.contexts.from_plain(part.contexts)
+    pending = _from_bytes(part.pending).reshape(learner.pending.shape)
+    learner.restore(_unpacked(part.memory), part.asked, pending)
     state.history = history
     if state.learnt is not None and part.classes:
         state.learnt.counts.restore(part.answers)
-        own = state.learnt.learner
-        own.restore(_tally_from_bytes(part.classes, own.tally), 0)
+        state.learnt.learner.restore(_unpacked(part.classes), 0)
 
 
 class VerifyReport(NamedTuple):

@@ -1,0 +1,191 @@
+"""What a policy knows, one property for all: it follows from what it was told, whichever way that came."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import superarm as sa
+from superarm import contextual, policies, testing
+from superarm.core.errors import InvalidArgument
+
+FEATURES = sa.Features(categorical={"country": ["NO", "SE", "DK"]})
+AGE = sa.Features(numeric={"age": (0.0, 1.0)}, categorical={"country": ["NO", "SE", "DK"]})
+ARMS = np.linspace(0.0, 1.0, 10).reshape(5, 2)
+CONTEXTS = {
+    "": None,
+    "segments": sa.Context(FEATURES),
+    "pooled segments": sa.Context(FEATURES, model=sa.models.Segments(pooling=5.0)),
+    "features of arms": sa.Context(sa.Features(), ARMS),
+    "linear": sa.Context(AGE, model=sa.models.Linear()),
+    "linear, standardised": sa.Context(sa.Features(numeric=["age"]), ARMS, sa.models.Linear(shared=True)),
+    "logistic": sa.Context(AGE, model=sa.models.Logistic()),
+    "logistic, standardised": sa.Context(sa.Features(numeric=["age"]), model=sa.models.Logistic()),
+    "logistic, one-hot": sa.Context(FEATURES, model=sa.models.Logistic(intercept=False)),
+}
+USERS = [{"age": n % 7 / 7.0, "country": ["NO", "SE", "DK"][n % 3]} for n in range(21)]
+
+
+def count_wins(problem, memory, feedback, sign):
+    won = feedback.outcome.any(axis=2)
+    wins = memory.setdefault("wins", np.zeros((len(won), problem.n_arms)))
+    np.add.at(wins, (np.arange(len(won))[:, None], feedback.action), sign * won)
+
+
+def most_wins(problem, view, memory):
+    wins = memory.get("wins", np.zeros_like(view.counts))
+    return problem.actions.heaviest((wins + 1.0) / (view.counts + 1.0), view)
+
+
+class Wins(policies.Memory):
+    by_row = ("wins",)
+
+    def __init__(self, policy, problem, rows=1, partial=False):
+        self.wins = np.zeros((rows, problem.n_arms))
+        super().__init__(policy, problem, rows, partial)
+
+    def note(self, feedback, weight):
+        count_wins(self.problem, vars(self), feedback, weight)
+
+
+class MostWins(sa.Policy):
+    remembers = Wins
+
+    def choose(self, problem, view, memory):
+        return most_wins(problem, view, vars(memory))
+
+
+POLICIES = {
+    "kl_ucb": sa.kl_ucb(),
+    "cts": sa.cts(),
+    "gaussian_cts": policies.gaussian_cts(),  # it flips coins
+    "pooled": policies.pooled_thompson(),
+    "pooled, list": policies.pooled_thompson(baseline=[3, 1, 2]),
+    "directional": policies.directional_kl_moss(),
+    "directional, covariance": policies.directional_kl_ucb(spread=policies.Covariance()),
+    "escb_c": policies.escb_c(),
+    "escb": policies.escb(),
+    "escb_delta": policies.escb_delta(),
+    "functions": sa.policy(most_wins, count_wins),
+    "class": MostWins(),
+}
+WRAPPERS = {
+    "": lambda policy: policy,
+    "window of ": lambda policy: policies.sliding_window(policy, 12, 4),
+    "discount of ": lambda policy: policies.discounted(policy, 5),
+    "epsilon ": lambda policy: policies.EpsilonGreedy(policy, 0.2),
+    "epsilon window of ": lambda policy: policies.EpsilonGreedy(policies.sliding_window(policy, 12, 4), 0.2),
+}
+REGRESSIONS = {
+    "linear": ("vac2_ucb", "c2_ucb", "comb_lin_ts"),
+    "linear, standardised": ("vac2_ucb", "comb_lin_ts"),
+    "logistic": ("logistic_ts", "logistic_kl_ucb"),
+    "logistic, standardised": ("logistic_ts",),
+    "logistic, one-hot": ("logistic_ts", "logistic_kl_ucb"),
+}
+
+
+def cases():
+    for context in ("", "segments", "pooled segments", "features of arms"):
+        for name, policy in POLICIES.items():
+            for wrapper, wrap in WRAPPERS.items():
+                yield pytest.param(wrap(policy), context, False, id=f"{wrapper}{name}, {context}")
+    for name in ("kl_ucb", "pooled", "directional", "functions", "class"):
+        for context in ("", "segments"):
+            yield pytest.param(POLICIES[name], context, True, id=f"{name}, sparse, {context}")
+    for context, names in REGRESSIONS.items():
+        for name in names:
+            yield pytest.param(getattr(contextual, name)(), context, False, id=f"{name}, {context}")
+            if "standardised" not in context:
+                policy = WRAPPERS["window of "](getattr(contextual, name)())
+                yield pytest.param(policy, context, False, id=f"window of {name}, {context}")
+
+
+def make_problem(policy, context, sparse=False):
+    """A problem that the policy applies to."""
+    support = csr_array(np.array([[1, 1], [1, 0], [0, 1], [1, 1], [0, 1]], float)) if sparse else None
+    for reward in (sa.Coverage(), sa.Linear()):
+        problem = sa.Problem(5, 2, reward, sa.Subsets(2), support=support, context=CONTEXTS[context])
+        try:
+            sa.Agent(problem, policy)
+        except InvalidArgument as error:
+            refused = error
+        else:
+            return problem
+    raise refused
+
+
+@pytest.mark.parametrize(("policy", "context", "sparse"), list(cases()))
+def test_memory_follows_from_what_was_told(policy, context, sparse):
+    problem = make_problem(policy, context, sparse)
+    names = [] if problem.context is None else problem.context.features.names
+    users = [{name: user[name] for name in names} or None for user in USERS]
+    testing.check_memory(policy, problem, users)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_rows_learn_alone_what_they_learn_together(wrapper, name):
+    policy = WRAPPERS[wrapper](POLICIES[name])
+    testing.check_split(policy, make_problem(policy, ""))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_past_data_add_up(name):
+    """Two halves of the data, one as a warm start of the other, are the sums of all."""
+    policy = POLICIES[name]
+    problem, rng = make_problem(policy, ""), np.random.default_rng(2)
+    arms, outcomes = rng.integers(0, 5, 20), rng.integers(0, 2, (20, 2)).astype(float)
+    agents = [sa.Agent(problem, policy, seed=1) for _ in range(2)]
+    agents[0].warm_start(problem.past(arms, outcomes))
+    for half in (slice(12), slice(12, 20)):
+        agents[1].warm_start(problem.past(arms[half], outcomes[half]))
+    testing.require_equal_memories(agents[0].learner.memory, agents[1].learner.memory, "in two halves")
+    assert agents[0].ask().action.tolist() == agents[1].ask().action.tolist()
+
+
+class Forgetful(Wins):
+    def beside(self):
+        return {}
+
+    def take_beside(self, arrays):
+        pass
+
+
+class Wasteful(Wins):
+    def note(self, feedback, weight):
+        super().note(feedback, abs(weight))
+
+
+class Sequential(Wins):
+    def note(self, feedback, weight):
+        self.wins *= 0.5
+        super().note(feedback, weight)
+
+
+class Glued(Wins):
+    def put(self, rows, part):
+        self.tally.put(rows, part.tally)
+
+    def take(self, rows):
+        part = super().take(rows)
+        part.wins = part.wins.copy()
+        return part
+
+
+@pytest.mark.parametrize("memory", [Forgetful, Wasteful, Sequential, Glued])
+def test_memories_that_break_the_contract_are_told_so(memory):
+    class Broken(MostWins):
+        remembers = memory
+
+    with pytest.raises(testing.ContractViolation, match=r"a memory is the same|the same history"):
+        testing.check(Broken())
+
+
+def test_what_cannot_be_saved_is_named():
+    def learn(problem, memory, feedback, sign):
+        memory["seen"] = {"a": feedback}
+
+    agent = sa.Agent(make_problem(sa.kl_ucb(), ""), sa.policy(most_wins, learn), seed=0)
+    agent.tell(agent.ask(), np.ones((2, 2)))
+    with pytest.raises(InvalidArgument, match="under 'seen'; keep arrays and numbers"):
+        agent.learner.memory.to_arrays()
