@@ -13,9 +13,8 @@ ROUNDS = np.array([1, 10, 100, 1000])
 
 def _record(rate, spread=0.01):
     final = rate * (1.0 + spread * np.array([-1.0, 0.0, 1.0]))
-    return CellResults(
-        ROUNDS, final[:, None] * np.log(ROUNDS), np.ones((3, 2)), ROUNDS, np.zeros((3, 4, 1)), np.ones(3), {}
-    )
+    regret, target = final[:, None] * np.log(ROUNDS), {"target": {"kind": "optimal"}}
+    return CellResults(ROUNDS, regret, np.ones((3, 2)), ROUNDS, np.zeros((3, 4, 1)), np.ones(3), target)
 
 
 def _study(experiment, claims, a, b, spread=0.01):

@@ -162,6 +162,8 @@ def _grid(directory):
             "target": Target("oracle", 2.0, None)._asdict(),
             "policy": describe(cell.policy),
             "instance": cell.source.digest,
+            "written": repr(cell.policy),
+            "computed": store.provenance("Threads(2)") | {"finished": store.now()},
         }
         made = store.CellResults(
             rounds, regret, rng.uniform(0, 1e4, (4, 30)), batch_rounds, batches, np.full(4, 0.1), metadata

@@ -31,7 +31,7 @@ def record(final):
         batch_rounds=np.array([1, 100]),
         batches=np.array([[[0, 1], [0, 2]]] * 3),
         seconds=np.array([0.1, 0.2, 0.3]),
-        metadata={"instance": "none", "policy": {}, "target": {"value": 1.0, "r_max": None}},
+        metadata={"instance": "none", "policy": {}, "target": {"kind": "optimal", "value": 1.0, "r_max": None}},
     )
 
 

@@ -65,7 +65,7 @@ def study_of(regret, claims=(), target=0.0):
     records = {}
     for (label, policy), values in regret.items():
         cell = record([[0.0, value / 2, value] for value in values])
-        records[label, policy] = replace(cell, metadata={"target": {"value": target}})
+        records[label, policy] = replace(cell, metadata={"target": {"kind": "optimal", "value": target}})
     experiment = SimpleNamespace(claims=claims)
     cases = {label: Case(label) for label in ("a", "b")}, {policy: Case(policy) for policy in ("new", "old")}
     return OfNumbers(Path(), experiment, {}, *cases, records)

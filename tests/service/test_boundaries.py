@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 from msgspec import structs
 
 from superarm.service.application import application
-from superarm.service.domain.events import Asked, Created, encode
-from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.openapi import fill
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import ServiceLimits, explain, make_key
-from superarm.service.storage.base import LogLine, Store
+from superarm.service.storage.base import Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite
 
@@ -173,26 +170,6 @@ def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name
         assert [sorted(answer)[:1] for answer in bulk.json()["decisions"]] == [["error"], ["action"]]
 
     during(Sqlite(tmp_path / "log.db"), trial)
-
-
-def test_old_names_stay_readable(tmp_path):
-    """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
-    store = Sqlite(tmp_path / "log.db")
-    spec = ProblemSpec(arms=ODD, items=[".."], k=2, settings=Settings(policy=PolicySpec("bc_ucb")))
-    events = [("problem", " ", Created(0, spec, "key")), ("decision", " /..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1))]
-    store.commit([LogLine("default", kind, stream, 0, encode(event)) for kind, stream, event in events])
-
-    async def trial(http: httpx.AsyncClient) -> None:
-        again = await http.put("/v1/problems/%20", json=json.loads(msgspec.json.encode(spec)))
-        assert again.status_code == 200, again.text
-        made = await http.post("/v1/problems/%20/decisions", json={"eligible": ODD[2:4]})
-        assert sorted(made.json()["arms"]) == sorted(ODD[2:4])
-        told = {"feedback": [{"arm": ODD[0], "item": "..", "value": 1.0}, {"arm": ODD[1], "value": 0.0}]}
-        assert (await http.post("/v1/problems/%20/decisions/%2E%2E/feedback", json=told)).json()["state"] == "complete"
-        assert (await http.post("/v1/problems/%20/arms", json={"add": [ODD[0], "new"]})).status_code == 200
-        assert (await http.get("/v1/problems/%20/arms")).json()["total"] == 6
-
-    during(store, trial)
 
 
 def test_the_methods_of_a_path_are_all_named(tmp_path):

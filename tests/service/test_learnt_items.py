@@ -276,7 +276,8 @@ def test_the_client_creates_it_and_kernels_are_rehearsed(served):
         assert [one["of"] for one in agent.learn_items()["versions"]] == [0]
         assert [one["of"] for one in agent.learn_items(1)["versions"]] == [0, 1]
         assert agent.learnt_items()["decisions"] == 1
-    state = ProblemState(Created(0, msgspec.convert(SPEC, ProblemSpec), "key"))
+    named = SPEC | {"settings": {"policy": {"name": "kl_ucb"}}}
+    state = ProblemState(Created(0, msgspec.convert(named, ProblemSpec), "key"))
     rehearse(state.created)
     state.learnt.rehearse()
     assert state.learnt.in_force

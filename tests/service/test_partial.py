@@ -1,7 +1,6 @@
 """Decisions about some items: what completes them, what they are worth, and what the owner is warned of."""
 
 import asyncio
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import superarm as sa
 from superarm.service.application import application
 from superarm.service.console.verdicts import judge_learning
 from superarm.service.domain.decision import advance_record, counted_rows, expiry, open_record, pending_arms
-from superarm.service.domain.events import Asked, decode
+from superarm.service.domain.events import Asked
 from superarm.service.domain.lift import RunningMoments, check_guard, join_moments, mean_interval
 from superarm.service.domain.spec import Settings
 from superarm.service.storage.snapshot import restore_ledger, verify
@@ -419,10 +418,9 @@ def test_an_outcome_that_was_not_seen_leaves_the_reward_unknown_except_after_a_s
 
 
 def test_what_is_new_counts_from_the_start_and_changes_nothing_at_the_end_of_the_window():
-    settings = Settings(at_window_end=0.5)
-    old = {"type": "asked", "at": 1, "problem": "p", "id": "d", "body": "", "t": 1}
-    record = open_record(decode(json.dumps(old | {"action": [2, 0], "n_items": 2, "version": 1})))
-    assert (counted_rows(record), pending_arms(record)) == ({}, (2, 0))  # of a log of an earlier version
+    settings = Settings(at_window_end=0.5, provisional=False)
+    record = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1))
+    assert (counted_rows(record), pending_arms(record)) == ({}, (2, 0))
     assert settings.silence is None
     assert expiry(record, settings, 5).fill == 0.5
     record = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1, items=(1,), silence=0.0))

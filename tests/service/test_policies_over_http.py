@@ -6,7 +6,6 @@ import pytest
 
 from superarm.service.application import application
 from superarm.service.domain.components import POLICIES
-from superarm.service.storage.base import LogLine
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -95,7 +94,6 @@ def test_another_seed_gives_other_slates():
         assert any(one != other for other in others), policy
 
 
-CREATED = b'{"type":"created","at":1,"spec":{"arms":["a","b","c","d"],"k":2},"key":"k"}'
 LINEAR = {"features": {"numeric": {"age": [0, 100]}}, "model": {"name": "linear"}}
 
 
@@ -121,22 +119,6 @@ def test_a_problem_without_a_policy_takes_the_recommended_one_and_says_why(more,
             assert made.json() == again.json()
             assert made.json()["settings"]["policy"]["name"] == policy
             assert ("reason" in made.json()) == (policy != "kl_ucb")
-
-    asyncio.run(run())
-
-
-def test_a_problem_of_an_earlier_version_keeps_its_policy():
-    """Its log names neither a policy nor what silence means; the same request creates nothing and changes nothing."""
-    store, body = MemoryStore(), {"arms": list("abcd"), "k": 2}
-    store.open()
-    store.commit([LogLine("default", "problem", "p", 0, CREATED, "p")])
-
-    async def run():
-        async with serving(application(store)) as http:
-            again = await http.put("/v1/problems/p", json=body)
-            assert again.status_code == 200, again.text
-            assert again.json()["settings"]["policy"] == {"name": "kl_ucb", "parameters": {}}
-            assert "provisional" not in again.json()["settings"]
 
     asyncio.run(run())
 

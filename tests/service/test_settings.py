@@ -16,7 +16,7 @@ from .memory_store import MemoryStore
 from .running import Server
 
 PATH = "/v1/problems/p/settings"
-DEFAULTS = msgspec.to_builtins(Settings(provisional=True))
+DEFAULTS = msgspec.to_builtins(Settings())
 SETTINGS = {
     "policy": {"name": "bc_ucb", "parameters": {"rho": 1.5}},
     "explore": 0.25,

@@ -12,11 +12,10 @@ from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.snapshot import choose_old, remove, restore_ledger, verify
+from superarm.service.storage.snapshot import verify
 
 from .database import fresh
 from .inprocess import serving
-from .running import invoke
 from .shards import trial
 
 pytestmark = pytest.mark.slow("PostgreSQL fleets")
@@ -240,58 +239,13 @@ def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
     assert streams(url) == ["p", "p/d1", "p/d2", "p/d3"]
 
 
-WORKER_LOG = """
-UPDATE superarm_events AS event SET worker = 'w0', seq = place.n FROM (
-    SELECT worker, seq, row_number() OVER (ORDER BY kind DESC, seq, tenant, stream, step) AS n FROM superarm_events
-) AS place WHERE (place.worker, place.seq) = (event.worker, event.seq);
-UPDATE superarm_snapshots SET log = ''
-"""
-"""What earlier versions wrote: the events of all problems in the log of a worker."""
-
-
-def compact_as_before(store: Postgres) -> int:
-    """Compact the log of a worker, as earlier versions did: how many decisions were removed."""
-    store.logs_of = lambda lines: ["w0"] * len(lines)
-    ledger, position, _ = restore_ledger(store)
-    old = choose_old(store, ledger, 2**62)
-    remove(store, ledger, position, old)
-    store.close()
-    return len(old)
-
-
-@pytest.mark.parametrize("compacted", [False, True])
-def test_the_log_of_a_worker_becomes_logs_of_problems(postgres, compacted):
-    url = fresh(postgres, "reshard")
-
-    async def whole() -> list[object]:
-        async with serving(application(Postgres(url))) as http:
-            await create_and_decide(http)
-            await create_and_decide(http, "q", ("d7",))
-            assert (await http.post("/v1/problems/p/arms", json={"add": ["d"]})).status_code == 200
-            assert (await http.post(ASK, json={"id": "open"})).status_code == 201
-            return [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
-
-    async def parts() -> list[object]:
-        async with serving(application(Postgres(url))) as http:
-            found = [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
-            assert (await http.post(ASK, json={"id": "d8"})).status_code == 201
-            return found
-
-    before = asyncio.run(whole())
+def test_a_database_of_another_version_is_refused(postgres):
+    url = fresh(postgres, "version")
+    Postgres(url).close()
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DELETE FROM superarm_snapshots")
-        connection.execute(WORKER_LOG)
-    if compacted:
-        assert "run superarm reshard first" in invoke("compact", "--db", url).output
-        assert compact_as_before(Postgres(url, serving=False)) == 3
-    with pytest.raises(SuperarmError, match="superarm reshard"):
+        connection.execute("UPDATE superarm_version SET version = version + 1")
+    with pytest.raises(SuperarmError, match="made by another version of superarm"):
         Postgres(url)
-    done = invoke("reshard", "--db", url)
-    assert done.exit_code == 0, done.output
-    assert asyncio.run(parts()) == before
-    old = [] if compacted else ["p/d1", "p/d2", "q/d7"]
-    assert streams(url) == sorted([*old, "p", "p/d8", "p/open", "q"])
-    assert "0 events" in invoke("reshard", "--db", url).output
 
 
 @pytest.mark.slow("nginx")

@@ -60,7 +60,8 @@ def names(action):
 
 def test_the_rest_is_chosen_around_pinned_arms():
     """Arms a and b cover the same items; with a pinned, c covers what is left."""
-    spec = ProblemSpec(arms=["a", "b", "c"], items=["x", "y"], k=2)
+    settings = Settings(policy=PolicySpec("kl_ucb"))
+    spec = ProblemSpec(arms=["a", "b", "c"], items=["x", "y"], k=2, settings=settings)
     learner = ProblemState(Created(0, spec, "key"))
     outcome = np.array([[[1, 0], [1, 0], [0, 0.4]]])
     for _ in range(400):

@@ -316,18 +316,6 @@ def test_repair_leaves_a_damaged_log_alone(tmp_path):
     store.close()
 
 
-def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_path, monkeypatch):
-    store = Sqlite(tmp_path / "log.db")
-    fill(store)
-    with monkeypatch.context() as patch:
-        patch.setattr("superarm.service.storage.snapshot.FORMAT", 1)
-        damage(store)
-    ledger, _, folded = restore_ledger(store)
-    assert folded == 1  # from the older snapshot, of the format that is trusted
-    assert ledger.problems["t", "p"].tally.pulls[0, 0] == 1.0
-    store.close()
-
-
 def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store, monkeypatch):
     """Verify read the log twice, and found faults in one that grew in between."""
     fill(store)

@@ -722,7 +722,7 @@ export interface Settings {
   max_per_second?: number;
   /** What people call arms, items and outcomes. */
   words?: Words;
-  /** Whether entries count as `at_window_end` from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
+  /** Whether entries count as `at_window_end` from the start, until feedback replaces it; if false, they are pending until the window ends. */
   provisional?: boolean;
   /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
   paused_until?: Record<string, string>;
@@ -756,8 +756,8 @@ export interface SettingsBody {
   max_per_second?: number | null;
   /** What people call arms, items and outcomes. */
   words?: Words | null;
-  /** Whether entries count as `at_window_end` from the start, until feedback replaces it. True for problems that are created now; false for those of earlier versions, whose entries are pending until the window ends. */
-  provisional?: boolean | null;
+  /** Whether entries count as `at_window_end` from the start, until feedback replaces it; if false, they are pending until the window ends. */
+  provisional?: boolean;
   /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
   paused_until?: Record<string, string> | null;
 }

@@ -18,6 +18,7 @@ def with_arms(problem: "Problem", n: int, actions: Any = None, support: Any = No
 
     ``features`` are those of the new arms, if arms have features.
     """
+    require_actions(problem, actions)
     if not isinstance(problem.support, Dense) and support is None:
         raise InvalidArgument("support", "missing", "a sparse problem needs the support of all arms, new ones included")
     if problem.context is None and features is not None:
@@ -28,10 +29,7 @@ def with_arms(problem: "Problem", n: int, actions: Any = None, support: Any = No
 
 
 def require_actions(problem: "Problem", actions: Any) -> None:
-    """Raise ``InvalidArgument`` if new arms need ``actions``: nothing limits an arm in no family of a laminar set.
-
-    Logs of earlier versions hold such arms, so ``with_arms`` takes them.
-    """
+    """Raise ``InvalidArgument`` if new arms need ``actions``: nothing limits an arm in no family of a laminar set."""
     if actions is None and isinstance(problem.actions, Laminar):
         raise InvalidArgument("actions", "the families do not name the new arms", "give the families of all arms")
 

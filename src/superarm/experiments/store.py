@@ -285,17 +285,14 @@ def provenance(executor: Any) -> dict[str, Any]:
     return {"started": now(), "executor": repr(executor), "versions": versions(), "machine": machine()}
 
 
-def summarise_provenance(manifest: Mapping[str, Any], records: "Iterable[CellResults]") -> dict[str, Any]:
-    """When and where the cells were computed, with which versions, and how many seconds of processor time they took.
-
-    Cells of earlier versions do not say where they were computed; for them, the manifest of the last run does.
-    """
+def summarise_provenance(records: "Iterable[CellResults]") -> dict[str, Any]:
+    """When and where the cells were computed, with which versions, and how many seconds of processor time they took."""
     cells = {record.metadata["digest"]: record for record in records}.values()
-    told = [record.metadata.get("computed", manifest) for record in cells]
+    told = [record.metadata["computed"] for record in cells]
     packages = dict.fromkeys(package for one in told for package in one["versions"])
     return {
         "started": min(one["started"] for one in told),
-        "finished": max(one["finished"] or one["started"] for one in told),
+        "finished": max(one["finished"] for one in told),
         "executor": _join(one["executor"] for one in told),
         "machine": _join(f"{one['machine']['system']}, {one['machine']['cores']} cores" for one in told),
         "versions": {name: _join(one["versions"].get(name, "none") for one in told) for name in packages},
@@ -326,8 +323,7 @@ def finish_manifest(manifest: dict[str, Any], wall: float, stored: Mapping[str, 
     An entry says when and where its cell was computed, by this run or an earlier one.
     """
     cells = [
-        entry | {key: stored[entry["digest"]][key] for key in ("results", "computed") if key in stored[entry["digest"]]}
-        for entry in manifest["cells"]
+        entry | {key: stored[entry["digest"]][key] for key in ("results", "computed")} for entry in manifest["cells"]
     ]
     return manifest | {"finished": now(), "wall_seconds": round(wall, 3), "cells": cells}
 

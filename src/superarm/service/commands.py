@@ -93,19 +93,6 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
 
 @click.command()
 @DB
-def reshard(db: str) -> None:
-    """Give every problem of a PostgreSQL log that earlier versions wrote a log of its own; no service may run.
-
-    No event is changed or lost.
-    """
-    if "://" not in db:
-        raise SuperarmError("--db: only logs in PostgreSQL were written by several workers")
-    with open_for_reading(db) as store:
-        click.echo(f"{store.reshard()} events moved to logs of their problems")
-
-
-@click.command()
-@DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
@@ -326,4 +313,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, verify, reshard, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, verify, export, import_, backup, compact, keys, mcp]

@@ -83,7 +83,7 @@ class Study:
     @functools.cached_property
     def provenance(self) -> dict[str, Any]:
         """When and where the cells were computed, with which versions, and their processor time in seconds."""
-        return store.summarise_provenance(self.manifest, self.records.values())
+        return store.summarise_provenance(self.records.values())
 
     def final_regret(self, instance: str, policy: str) -> Any:
         """The regret at the horizon, (replications,); of a family (instances,), means over replications."""
@@ -108,8 +108,7 @@ class Study:
 
     def target(self, instance: str) -> str:
         """What regret on an instance is measured against: ``optimal``, ``approximation`` or ``oracle``."""
-        stored = next(iter(self.records_for(instance).values())).metadata.get("target", {})
-        return str(stored.get("kind", self.experiment.target))
+        return str(next(iter(self.records_for(instance).values())).metadata["target"]["kind"])
 
     @functools.cached_property
     def targets(self) -> str:

@@ -159,8 +159,7 @@ def describe_policies(study: "Study") -> list[tuple[str, str, str]]:
     """The label of each policy, the call that makes it, and its caveat."""
     found = {}
     for (_, policy), record in study.records.items():
-        written = record.metadata.get("written") or format_description(record.metadata["policy"])
-        found[policy] = policy, written, find_caveat(record)
+        found[policy] = policy, record.metadata["written"], find_caveat(record)
     return [found[policy] for policy in study.policies if policy in found]
 
 
@@ -168,20 +167,6 @@ def find_caveat(record: CellResults) -> str:
     """The assumption that the policy of a cell states and that may not hold; empty if it states none."""
     policy = rebuild_policy(record)
     return "" if policy is None else str(policy.caveat)
-
-
-def format_description(description: Any) -> str:
-    """The description of a component as the call that makes it.
-
-    >>> format_description({"type": "superarm.indices.bernstein:Bernstein", "rho": 3.0})
-    'Bernstein(rho=3)'
-    """
-    if isinstance(description, Mapping) and "type" in description:
-        inner = ", ".join(f"{key}={format_description(value)}" for key, value in description.items() if key != "type")
-        return f"{description['type'].rpartition(':')[2]}({inner})"
-    if isinstance(description, Mapping):
-        return f"array{tuple(description['shape'])}"
-    return f"{description:g}" if isinstance(description, float) else str(description)
 
 
 def format_study(study: "Study") -> list[str]:

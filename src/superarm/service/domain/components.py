@@ -48,9 +48,6 @@ POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
     **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
 }
-_REPLACED = {"joint_kl_moss": "kl_moss", "": "kl_ucb"}
-"""Policies that logs may name and that are no longer there, with those that learn from the same counters.
-Logs of earlier versions name none for problems that were created with all settings left out."""
 
 REWARDS: dict[str, Callable[..., Any]] = {
     "coverage": Coverage,
@@ -87,8 +84,8 @@ def find(name: str, known: dict[str, Any], argument: str) -> Any:
 
 
 def find_policy(name: str) -> PolicyEntry:
-    """The policy of a name, also of one that only logs hold."""
-    return find(_REPLACED.get(name, name), POLICIES, "policy.name")  # type: ignore[no-any-return]
+    """The policy of a name."""
+    return find(name, POLICIES, "policy.name")  # type: ignore[no-any-return]
 
 
 def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:

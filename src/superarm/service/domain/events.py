@@ -186,14 +186,14 @@ class Asked(Event, frozen=True):
 
     ``widths`` are how many items each arm of the slate has; all ``n_items`` if it is None. ``items`` are those that the
     decision is about; all if it is None. ``allowed`` is what the caller allowed, ``seen`` the number of the last event
-    of each worker that the state held (None in logs of earlier versions): what a replay needs to choose again.
+    of each log that the state held: what a replay needs to choose again.
     ``inclusion`` is the chance of each arm of the slate to be in it, in any slot; ``draws`` says how many draws it was
     counted from, 0 if it is exact. ``context`` is there if the problem has one.
 
     ``born`` is the step of the problem's stream at which the problem was created: not 0 if another one of that name had
     been deleted. ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of
     whom it was for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
-    ``silence`` is what entries count as until they are told; None (in logs of earlier versions): they are pending.
+    ``silence`` is what entries count as until they are told; None if they are pending.
     """
 
     problem: str
@@ -212,7 +212,7 @@ class Asked(Event, frozen=True):
     widths: tuple[int, ...] | None = None
     items: tuple[int, ...] | None = None
     allowed: Restriction | None = None
-    seen: dict[str, int] | None = None
+    seen: dict[str, int] = field(default_factory=dict)
     inclusion: tuple[float, ...] | None = None
     draws: int = 0
     group: str = ""

@@ -78,7 +78,7 @@ class LastSlate(Struct, frozen=True, array_like=True):
 class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
-    ``decisions`` is how many were made and not erased; -1 in snapshots of earlier versions, which did not count them.
+    ``decisions`` is how many were made and not erased.
     ``earlier`` are the comparisons before ``lift``, the oldest first.
     """
 
@@ -95,7 +95,7 @@ class History(Struct):
     filled: int = 0
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
-    decisions: int = -1
+    decisions: int = 0
     earlier: list[LiftSums] = field(default_factory=list)
 
     def compare_anew(self, since: int, slate: str | list[str], *, frozen: bool) -> None:
@@ -189,7 +189,7 @@ class History(Struct):
         elif asked.items is None:
             (value,), each = rewards_of([before], problem)
             moments = self.place_of(before).side(before)
-            if moments.n:  # otherwise it finished under a release that kept no rewards
+            if moments.n:  # otherwise it finished while its reward was not known
                 moments.add(value, -1)
                 moments.add_each(each[0], -1)
             self.comparison(asked).take_back(asked, value, each[0])
@@ -243,7 +243,7 @@ class History(Struct):
         now = self.recent()
         policy, gap = now.policy.of(stratum), now.gap.of(stratum)
         realised = mean_interval(policy, needed)
-        known = policy.count == gap.count  # otherwise some finished under a release that did not keep it
+        known = policy.count == gap.count  # otherwise nothing was estimated of some
         return None if realised is None else Earned(realised, mean_interval(gap, needed) if known else None)
 
     def place_of(self, record: DecisionRecord) -> Stretch:

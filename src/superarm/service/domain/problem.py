@@ -47,8 +47,6 @@ class ProblemState:
         self.created, self.born = created, born
         self.actions = spec.actions
         settings = spec.settings
-        if not settings.policy.name:  # in logs of earlier versions
-            settings = replace(settings, policy=replace(settings.policy, name="kl_ucb"))
         policy = to_policy(settings.policy, Names(spec.arms, "arms"))
         self.learner = Learner(to_problem(spec), policy, spec.arms, spec.item_names)
         self.learnt = LearntItems(self.problem, spec.arms) if spec.items == "learn" else None
@@ -61,7 +59,7 @@ class ProblemState:
         self.planned: list[Asked] = []
         self.claimed = 0
         self.seen: dict[str, int] = {}
-        self.history = History(decisions=0)
+        self.history = History()
         self.guarded = False  # whether the guardrail lets the control slate be shown
         self._clock: Ints | None = None
 

@@ -38,10 +38,7 @@ MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
 
 def check_new_names(names: Iterable[str], argument: str) -> None:
-    """Refuse names that a URL path or a reader would lose: blank ones, ".", "..", and those with a final line break.
-
-    Logs of earlier versions hold such names, so ``Name``, by which logs are read, allows them.
-    """
+    """Refuse names that a URL path or a reader would lose: blank ones, ".", "..", and those with a final line break."""
     for name in names:
         if name in (".", "..") or not name.strip() or name.endswith("\n"):
             remedy = 'take a name that is not blank, "." or "..", and ends in no line break'
@@ -151,8 +148,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     at_window_end
         What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
     provisional
-        Whether entries count as ``at_window_end`` from the start, until feedback replaces it. True for problems that
-        are created now; false for those of earlier versions, whose entries are pending until the window ends.
+        Whether entries count as ``at_window_end`` from the start, until feedback replaces it; if false, they are
+        pending until the window ends.
     late
         What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
     max_pending
@@ -189,13 +186,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     guardrail: Annotated[float, Meta(gt=0.0, lt=1.0)] | None = None
     max_per_second: Annotated[float, Meta(gt=0.0, le=1e6)] | UnsetType = UNSET
     words: Words | UnsetType = UNSET
-    provisional: bool | UnsetType = UNSET
+    provisional: bool = True
     paused_until: Pauses | UnsetType = UNSET
 
     @property
     def silence(self) -> float | None:
         """What entries count as until they are told; None if they are pending."""
-        return None if self.at_window_end == "ignore" or self.provisional is not True else self.at_window_end
+        return None if self.at_window_end == "ignore" or not self.provisional else self.at_window_end
 
     @property
     def paused(self) -> bool:
@@ -341,10 +338,10 @@ def advise(problem: Problem, policy: PolicySpec, learnt: bool) -> Advice:
 
 def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
     """The description of a new problem with what its owner left out."""
-    policy, provisional = spec.settings.policy, spec.settings.provisional
+    policy = spec.settings.policy
     if not policy.name:
         policy = replace(policy, name=advise(problem, policy, spec.items == "learn").name)
-    settings = replace(spec.settings, policy=policy, provisional=provisional is UNSET or provisional)
+    settings = replace(spec.settings, policy=policy)
     saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from superarm.agent.growth import require_actions, with_arms, with_items
+from superarm.agent.growth import with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
@@ -57,9 +57,8 @@ def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
     """A description with what its owner left out, as it is in a known problem."""
     settings, old = spec.settings, known.settings
     policy = settings.policy if settings.policy.name else replace(settings.policy, name=old.policy.name)
-    provisional = old.provisional if settings.provisional is UNSET else settings.provisional
     weights = known.weights if spec.weights is None and policy.name == "ladder" else spec.weights
-    return replace(spec, weights=weights, settings=replace(settings, policy=policy, provisional=provisional))
+    return replace(spec, weights=weights, settings=replace(settings, policy=policy))
 
 
 def _check(spec: ProblemSpec) -> ProblemSpec:
@@ -149,7 +148,6 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
         return Armed(now_ms(), [], retire, by, restore=restore)
     support, features = _new_support(learner, add, body), _new_features(learner, add, body)
     try:
-        require_actions(learner.problem, body.actions)
         more = enlarge(learner.learner, add, body.actions, support)
         check_context(with_arms(learner.problem, len(add), *more, features))
     except InvalidArgument as error:

@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from superarm.service.storage.postgres import Postgres
 
 
+TABLES_VERSION = 4
+"""The version of the tables, which a database says it has."""
+
+
+def require_tables(version: int) -> None:
+    """Raise ``SuperarmError`` if a database has tables of another version."""
+    if version != TABLES_VERSION:
+        raise SuperarmError(
+            f"--db: the database was made by another version of superarm, or by a commit before the first release: its "
+            f"tables are of version {version}, not {TABLES_VERSION}; serve it with the superarm that made it, or give "
+            "another --db"
+        )
+
+
 class KeyRow(NamedTuple):
     """A key as it is stored: the hash of its secret, its tenant and what it may do."""
 

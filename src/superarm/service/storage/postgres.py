@@ -22,7 +22,6 @@ from superarm.service.storage import base
 from superarm.service.storage import postgres_tables as tables
 from superarm.service.storage.base import MOVED, LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
 from superarm.service.storage.postgres_tables import log_name, problem_of
-from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
 
 try:
     import psycopg
@@ -135,7 +134,6 @@ class Postgres(Store):
         self._session: Session | None = None
         self._lost: dict[str, int] = {}  # what sessions that have ended held, until it is owned again or moved
         self._connecting = threading.RLock()  # several threads read
-        self._version = 0
         if not wait:
             try:
                 self.open()
@@ -157,7 +155,11 @@ class Postgres(Store):
         with self._connecting:
             if self._reader is None:
                 reader = connect(self._url)
-                self._version = tables.migrate(reader)
+                try:
+                    tables.create_tables(reader)
+                except BaseException:
+                    reader.close()
+                    raise
                 self._reader = reader
             elif self._reader.closed:
                 self._reader = connect(self._url)
@@ -178,7 +180,6 @@ class Postgres(Store):
         try:
             connection.execute(_SESSION)
             connection.execute("SELECT set_config('application_name', %s, false)", (f"superarm {self.worker}",))
-            tables.refuse_logs_of_workers(connection)
             query = "SELECT pg_try_advisory_lock_shared(%s, %s)"
             if not connection.execute(query, (tables.CLASS, tables.SERVING)).fetchone()[0]:
                 raise StoreUnavailable("--db: the database is in use by a command of superarm that keeps out workers")
@@ -347,17 +348,11 @@ class Postgres(Store):
 
     def read_bases(self, log: str | None) -> list[SavedSnapshot]:
         """The base of a log, or of all logs (None), if it was compacted."""
-        self._connection()
-        if self._version < tables.COMPACTED_VERSIONS:
-            return []
         query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
         return [SavedSnapshot(digest, bytes(body)) for digest, body in self.rows(query, (log, log))]
 
     def logs(self) -> Iterator[Store]:
-        names = [log for (log,) in self.rows(tables.LOGS, ())]
-        if any(log.startswith("w") for log in names):  # of earlier versions: a problem may be in several of them
-            return iter((self,))
-        return (ProblemLog(self, log) for log in names)
+        return (ProblemLog(self, log) for (log,) in self.rows(tables.LOGS, ()))
 
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
         """Save a snapshot of one problem, and delete all but a few older ones."""
@@ -370,9 +365,8 @@ class Postgres(Store):
         self._connection().execute("DELETE FROM superarm_snapshots")
 
     def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[base.NumberedLine]) -> None:
-        version, connection = self._version % tables.COMPACTED_VERSIONS + tables.COMPACTED_VERSIONS, self._connection()
+        connection = self._connection()
         with connection.transaction():
-            connection.execute(tables.COMPACTED)
             for log, seq, line in notes:
                 values = (log, seq, *line[:4], line.body.decode())
                 connection.execute("INSERT INTO superarm_events VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
@@ -381,21 +375,7 @@ class Postgres(Store):
                 " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
                 ([tenant for tenant, _ in decisions], [id for _, id in decisions]),
             )
-            tables.note_version(connection, version)
             _begin_with(connection, bases)
-        self._version = version
-
-    def reshard(self) -> int:
-        """Give every problem a log of its own; no service may run. The number of events that were moved."""
-        self.keep_out_others()
-        connection, saved = self._connection(), ProblemLog(self, "").bases()
-        begin = decode_snapshot(saved[0]) if saved else None
-        with connection.transaction():
-            n, held = tables.reshard(connection, {} if begin is None else begin.position)
-            if begin is not None:
-                places = {problem_of(log): (log, seq) for log, seq in held.items()}
-                _begin_with(connection, split_snapshot(begin, places))
-        return n
 
     # --- keys, and the rest ---
 
@@ -457,7 +437,7 @@ def _begin_with(connection: Any, bases: dict[str, SavedSnapshot]) -> None:
     connection.execute("DELETE FROM superarm_snapshots")
     connection.execute("DELETE FROM superarm_bases")
     for log, saved in bases.items():
-        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, '')", (log, *saved))
+        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s)", (log, *saved))
 
 
 def _save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:

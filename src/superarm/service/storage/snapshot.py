@@ -68,8 +68,8 @@ class Snapshot(Struct, frozen=True):
 
     position: Position
     counters: list[Counters]
-    histories: list[History] = []
-    format: int = 1
+    histories: list[History]
+    format: int
     open: list[tuple[str, DecisionRecord]] = []
 
 
@@ -113,18 +113,6 @@ def pack_snapshot(snapshot: Snapshot) -> SavedSnapshot:
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
-def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[str, SavedSnapshot]:
-    """A snapshot of several problems as one of each problem, by the name of its log and at its position there."""
-    parts = {}
-    for problem, (name, seq) in places.items():
-        here = [n for n, one in enumerate(whole.counters) if (one.tenant, one.name) == problem]
-        pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
-        histories = [whole.histories[n] for n in here if whole.histories]
-        counters = [whole.counters[n] for n in here]
-        parts[name] = pack_snapshot(Snapshot({name: seq}, counters, histories, whole.format, pending))
-    return parts
-
-
 def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
     learner = state.learner
@@ -158,14 +146,14 @@ def _from_bytes(numbers: bytes) -> Floats:
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
-    """The snapshot, or None if it is not what was saved."""
+    """The snapshot, or None if it is not what was saved, or of another format."""
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
         return None
-    plain = saved.body[:1] != b"x"  # as earlier versions wrote it; a compressed one begins with an x
     try:
-        return msgpack.decode(saved.body if plain else zlib.decompress(saved.body), type=Snapshot)
+        snapshot = msgpack.decode(zlib.decompress(saved.body), type=Snapshot)
     except (DecodeError, zlib.error):
         return None
+    return snapshot if snapshot.format == FORMAT else None
 
 
 def begin_ledger(store: Store) -> tuple[Ledger, Position]:
@@ -175,7 +163,7 @@ def begin_ledger(store: Store) -> tuple[Ledger, Position]:
     for saved in store.bases():
         base = decode_snapshot(saved)
         if base is None:
-            raise SuperarmError("the base of a compacted log is damaged: its hash does not fit; restore a backup")
+            raise SuperarmError("the base of a compacted log is damaged, or of another version; restore a backup")
         bases.append(base)
     position = {log: seq for base in bases for log, seq in base.position.items()}
     if bases:
@@ -190,13 +178,10 @@ def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
     ledger, position = Ledger(), None
     for saved in store.snapshots():
         snapshot = decode_snapshot(saved)
-        if snapshot is not None and not _is_current(snapshot):
-            log.warning("a snapshot of an earlier version does not hold all that is counted; the log is read instead")
-        elif snapshot is not None:
+        if snapshot is not None:
             ledger, position = open_snapshot(store, snapshot), dict(snapshot.position)
             break
-        else:
-            log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
+        log.error("a snapshot is damaged, or of another version; the log will be read from further back")
     if position is None:
         ledger, position = begin_ledger(store)
     return ledger, position, fold(store, ledger, position)
@@ -241,22 +226,12 @@ def _apply_problems(ledger: Ledger, position: Position, store: Store) -> None:
             ledger.apply(read.entry)
 
 
-def _is_current(snapshot: Snapshot) -> bool:
-    """Whether a snapshot is as this version writes it."""
-    return snapshot.format == FORMAT
-
-
 def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
-    histories = snapshot.histories or [History() for _ in snapshot.counters]  # earlier ones: none
-    for part, history in zip(snapshot.counters, histories, strict=True):
+    for part, history in zip(snapshot.counters, snapshot.histories, strict=True):
         key = part.tenant, part.name
         ledger.attempt(key, partial(_restore, ledger, key, part, history))
     for tenant, record in snapshot.open:
         ledger.place(tenant, record)
-    for problem, learner in ledger.problems.items():
-        if learner.history.decisions < 0:  # a base of an earlier version, which did not count them
-            ended = learner.history.complete + learner.history.expired
-            learner.history.decisions = ended + ledger.n_pending.get(problem, 0)
 
 
 def _restore(ledger: Ledger, problem: Key, part: Counters, history: History) -> None:
@@ -313,11 +288,7 @@ def check_log(store: Store) -> tuple[VerifyReport, Ledger, Position]:
 
 
 class Snapshots:
-    """The snapshots of a log, each compared with the fold of the log when that has come to its position.
-
-    Events of a log are read by their numbers. Only logs of workers of earlier versions are not: their snapshots are of
-    no use, since such logs are resharded before they are served.
-    """
+    """The snapshots of a log, each compared with the fold of the log when that has come to its position."""
 
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store, self._ledger = store, ledger
@@ -326,8 +297,8 @@ class Snapshots:
         self._due: list[tuple[int, int]] = []
         for n, saved in enumerate(self.saved):
             if (snapshot := decode_snapshot(saved)) is None:
-                self._faults[n] = [": its hash does not fit"]
-            elif not any(name.startswith("w") for name in snapshot.position):
+                self._faults[n] = [" is damaged, or of another version"]
+            else:
                 self._due.append((max(snapshot.position.values(), default=0), n))
         self._due.sort(reverse=True)
 
@@ -397,8 +368,6 @@ def compact(store: Store, before: int) -> int:
     report, ledger, position = check_log(store)
     if report.faults:
         raise SuperarmError(f"the log is not sound ({report.faults[0]}): nothing was done; see superarm verify")
-    if any(log.startswith("w") for log in position):
-        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard first")
     old = choose_old(store, ledger, before)
     remove(store, ledger, position, old)
     store.shrink()

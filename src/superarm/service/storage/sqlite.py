@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,8 +76,8 @@ class Sqlite(Store):
                 self._connections.append(connect(path))
             self._writer, self._reader = self._connections
         self._file = file_number(path)
-        migrate(self._writer, self.keep_out_others)
         with _explain_errors(path):
+            create_tables(self._writer)
             self._check_numbers()
 
     def _check_numbers(self) -> None:
@@ -326,9 +326,10 @@ def connect(path: Path) -> sqlite3.Connection:
 def lock_file(path: Path) -> list[int]:
     """Handles that keep other processes from serving the file, by whatever path they find it.
 
-    One is a lock file beside the real file, which earlier versions know as well. The other is the file itself, so the
-    lock follows it through hard links and renaming. ``flock`` is apart from the locks that SQLite takes, but to close
-    any handle of a file ends SQLite's locks in this process, so it is closed after SQLite's connections.
+    One is of a lock file beside the real file, the other of the file itself, so that the lock follows it through hard
+    links and renaming. ``flock`` is apart from the locks that SQLite takes, but to close any handle of a file ends
+    SQLite's locks in this process. So the handle is closed after SQLite's connections, and the lock file, which is
+    tried first, keeps another ``Sqlite`` in this process from opening the file.
     """
     if not path.parent.is_dir():
         raise SuperarmError(f"{path}: there is no directory {path.parent}; create it, or see that the path is right")
@@ -366,60 +367,39 @@ def write_scratch(path: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
-MIGRATIONS = [
-    """
-    CREATE TABLE events (
-        seq INTEGER PRIMARY KEY,
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
-        crc INTEGER NOT NULL, body BLOB NOT NULL,
-        UNIQUE (tenant, kind, stream, step)
-    ) STRICT;
-    CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
-    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-    CREATE TABLE keys (
-        id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
-        created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
-    ) STRICT;
-    """,
-    # Ids of decisions are those of a problem. Only after the second step may new names meet old ones.
-    f"""
-    CREATE TEMP TABLE places AS SELECT tenant, stream, CAST(body AS TEXT) ->> 'problem' AS problem
-        FROM events WHERE kind = 'decision' AND step = 0;
-    CREATE INDEX temp.places_of_streams ON places (tenant, stream);
-    UPDATE events SET stream = char(31) || places.problem || '/' || events.stream FROM places
-        WHERE kind = 'decision' AND (places.tenant, places.stream) = (events.tenant, events.stream);
-    UPDATE events SET stream = substr(stream, 2) WHERE kind = 'decision';
-    DROP TABLE places;
-    CREATE INDEX decisions_of_units ON events ({_OF_UNIT}) WHERE {_HAS_UNIT};
-    """,
-]
-"""One script per version of the tables; ``user_version`` counts those that have run."""
-
-
-def migrate(connection: sqlite3.Connection, keep_out_others: Callable[[], None]) -> None:
-    """Bring the tables up to this version, when nobody else uses them; refuse a file of a newer one."""
-    (stored,) = connection.execute("PRAGMA user_version").fetchone()
-    compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
-    version = stored - compacted
-    if 0 < version < len(MIGRATIONS):
-        keep_out_others()
-    if version > len(MIGRATIONS):
-        raise SuperarmError(
-            f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
-        )
-    for number, script in enumerate(MIGRATIONS[version:], version + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number + compacted}; COMMIT;")
-    connection.execute("DROP INDEX IF EXISTS decisions_by_time")  # by which earlier versions searched
-
-
-COMPACTED = """
-CREATE TABLE IF NOT EXISTS base (
+TABLES = f"""
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
+    crc INTEGER NOT NULL, body BLOB NOT NULL,
+    UNIQUE (tenant, kind, stream, step)
+) STRICT;
+CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
+CREATE INDEX decisions_of_units ON events ({_OF_UNIT}) WHERE {_HAS_UNIT};
+CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE base (
     id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, kept INTEGER NOT NULL,
-    digest TEXT NOT NULL, body BLOB NOT NULL, archive TEXT NOT NULL
-) STRICT
+    digest TEXT NOT NULL, body BLOB NOT NULL
+) STRICT;
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
+    created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
+) STRICT;
 """
-COMPACTED_VERSIONS = 1_000
-"""Added to the version of a log when it is compacted: superarm from before there were compacted logs refuses it."""
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a new file, whoever else does so; refuse a file that has others."""
+    query = "PRAGMA user_version"
+    (version,) = connection.execute(query).fetchone()
+    if version == 0:
+        with _transaction(connection):
+            if connection.execute(query).fetchone() == (0,):
+                for statement in TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {base.TABLES_VERSION}")
+        (version,) = connection.execute(query).fetchone()
+    base.require_tables(version)
 
 
 class LogBegin(NamedTuple):
@@ -432,11 +412,8 @@ class LogBegin(NamedTuple):
 
 def read_base(connection: sqlite3.Connection) -> LogBegin:
     """The base of a log."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version < COMPACTED_VERSIONS:
-        return LogBegin()
-    position, kept, *saved = connection.execute("SELECT position, kept, digest, body FROM base").fetchone()
-    return LogBegin(position, kept, SavedSnapshot(*saved))
+    row = connection.execute("SELECT position, kept, digest, body FROM base").fetchone()
+    return LogBegin() if row is None else LogBegin(row[0], row[1], SavedSnapshot(*row[2:]))
 
 
 def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: int) -> None:
@@ -446,11 +423,8 @@ def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: i
     """
     before = read_base(connection)
     kept = before.kept + position - before.position
-    connection.execute(COMPACTED)
-    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, '')", (position, kept, *saved))
+    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)", (position, kept, *saved))
     connection.execute("DELETE FROM snapshots")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.execute(f"PRAGMA user_version = {version % COMPACTED_VERSIONS + COMPACTED_VERSIONS}")
 
 
 def remove_decisions(connection: sqlite3.Connection, decisions: list[Key]) -> None:
