@@ -2,7 +2,7 @@
 
     python -m tools.typescript_types
 
-``make pages`` does so, too; afterwards ``npm run build`` in clients/typescript compiles them.
+``make pages`` does so, too.
 """
 
 import inspect
