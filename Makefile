@@ -14,10 +14,10 @@
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
 # make pristine           run make demo and make test in a minimal Debian 12 and a minimal Debian stable made for it (as root)
 # make weight            print code lines and files beside their budgets; fail above them
-# make manifests          check the manifests for Kubernetes and compose.yaml
+# make manifests          check the manifests for Kubernetes and deploy/compose.yaml
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
-# make compose-test       run compose.yaml, with PostgreSQL, and drive a decision through it (as root)
+# make compose-test       run deploy/compose.yaml, with PostgreSQL, and drive a decision through it (as root)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -182,9 +182,9 @@ $(MANIFESTS)/.ready:
 	$(MANIFESTS)/bin/pip install --quiet kubernetes-validate==1.37.0 podman-compose==1.6.0
 	@touch $@
 
-# The manifests for Kubernetes against its schemas, where unknown fields are errors; compose.yaml as podman-compose reads it.
+# The manifests for Kubernetes against its schemas, where unknown fields are errors; deploy/compose.yaml as podman-compose reads it.
 manifests: $(MANIFESTS)/.ready
-	POSTGRES_PASSWORD=- SUPERARM_ADMIN_KEY=- $(MANIFESTS)/bin/podman-compose config > $(MANIFESTS)/compose.yaml
+	POSTGRES_PASSWORD=- SUPERARM_ADMIN_KEY=- $(MANIFESTS)/bin/podman-compose -f deploy/compose.yaml config > $(MANIFESTS)/compose.yaml
 	$(MANIFESTS)/bin/kubernetes-validate --strict deploy/kubernetes/sqlite.yaml deploy/kubernetes/postgres.yaml
 
 image: $(READY)

@@ -1,4 +1,4 @@
-"""Run compose.yaml as an operator would: the service with two workers, and PostgreSQL, each in a container.
+"""Run deploy/compose.yaml as an operator would: the service with two workers, and PostgreSQL, each in a container.
 
     make compose-test      after make image; needs root, podman, netavark and aardvark-dns
 
@@ -22,6 +22,7 @@ from image_test import LIMITS, PODMAN, SPEC, Client, check, free_port
 
 MADE_POSTGRES = "localhost/superarm-postgres"
 COMPOSE = REPOSITORY / ".venv-manifests" / "bin" / "podman-compose"
+COMPOSE_FILE = REPOSITORY / "deploy" / "compose.yaml"
 PASSWORD = "only-for-the-test"
 ENTRY = """#!/bin/sh
 # What the official image does with these variables: a cluster with one user and one database, on all addresses.
@@ -45,7 +46,7 @@ exec setpriv --reuid=postgres --regid=postgres --init-groups postgres -D "$data"
 
 def choose_postgres() -> str:
     """The image that compose.yaml names, or one with Debian's PostgreSQL if that cannot be pulled."""
-    found = re.search(r"image: (\S*postgres\S*)", (REPOSITORY / "compose.yaml").read_text())
+    found = re.search(r"image: (\S*postgres\S*)", COMPOSE_FILE.read_text())
     assert found
     pulled = subprocess.run(["timeout", "60", *PODMAN, "pull", "-q", found[1]], check=False, capture_output=True)
     if pulled.returncode == 0:
@@ -80,7 +81,7 @@ class Composition:
         self._environment = {**os.environ, **values, "CONTAINERS_CONF": str(backend)}
         arguments = [f"--podman-args={' '.join(PODMAN[1:])}", f"--podman-run-args={' '.join(LIMITS)}"]
         self._line = [COMPOSE, *arguments, "-p", f"superarm-test-{os.getpid()}"]
-        self._line += ["-f", REPOSITORY / "compose.yaml", "-f", override]
+        self._line += ["-f", COMPOSE_FILE, "-f", override]
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
         line: list[Any] = [*self._line, *words]

@@ -25,6 +25,7 @@ from pathlib import Path
 from pristine import mirror, output, pip_settings, run, taken_over
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+CONTAINERFILE = REPOSITORY / "deploy" / "Containerfile"
 MADE_BASE = "localhost/superarm-base"
 PACKAGES = "python3,python3-venv,ca-certificates"
 
@@ -44,7 +45,7 @@ def install(*programs: str) -> None:
 
 def named_base() -> str:
     """The base that the Containerfile names."""
-    found = re.search(r"^ARG BASE=(\S+)", (REPOSITORY / "Containerfile").read_text(), re.MULTILINE)
+    found = re.search(r"^ARG BASE=(\S+)", CONTAINERFILE.read_text(), re.MULTILINE)
     assert found
     return found[1]
 
@@ -108,7 +109,8 @@ def build(image: str) -> None:
     with registry_settings() as words:
         more = shlex.split(os.environ.get("IMAGE_ARGS", ""))
         line = ["buildah", "build", "--format=docker", "--isolation=chroot", f"--build-arg=BASE={base}", *words, *more]
-        done = subprocess.run([*line, f"--tag={image}", f"--file={REPOSITORY}/Containerfile", REPOSITORY], check=False)
+        line += [f"--tag={image}", f"--file={CONTAINERFILE}", f"--ignorefile={CONTAINERFILE}.dockerignore"]
+        done = subprocess.run([*line, REPOSITORY], check=False)
     if done.returncode:
         sys.exit("image: the build failed")
     size = output("buildah", "inspect", "--type=image", "--format={{.FromImageID}}", image).strip()

@@ -1,7 +1,7 @@
 """Prepare the files of a release: python -m tools.release 1.0.0
 
 The changelog's section [Unreleased] becomes that of the version, with today's date (UTC), below a new empty one, and
-the citation names both. ``git diff`` then shows what is to be committed and tagged; see RELEASING.md.
+the citation names both. ``git diff`` then shows what is to be committed and tagged; see docs/releasing.md.
 """
 
 import re

@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent.parent
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (DOCS / "references.bib").read_text(), re.M))
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "RELEASING.md": "releasing.md"}
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 INCLUDED = {inside.removesuffix(".md"): outside for outside, inside in OUTSIDE.items()}
 """Pages whose text is a file of the repository's root."""
 
