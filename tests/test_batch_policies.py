@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import naive
 import numpy as np
 import pytest
 from scipy import sparse
@@ -15,7 +14,7 @@ from superarm.core.tally import Feedback, Tally
 from superarm.environments import Bernoulli
 from superarm.oracles import Greedy
 from superarm.policies import batch
-from superarm.policies.batch import escb, escb_delta, least_played
+from superarm.policies.batch import escb, escb_delta
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.rewards import Coverage, Linear, Logistic
 from superarm.simulation import Instance, simulate
@@ -30,7 +29,6 @@ POLICIES = {
     "ols_ucb_c": (ols_ucb_c(0.2, 0.01, 0.1), Linear(), 2),
     "escb_delta": (escb_delta(), Coverage(), 3),
     "escb_delta logistic": (escb_delta(0.5), Logistic(0.5), 2),
-    "least_played": (least_played(0.01), Coverage(), 3),
 }
 
 
@@ -111,7 +109,7 @@ def test_what_does_not_apply_is_refused():
         escb().validate(seven_arms(Coverage(), 2))
     with pytest.raises(InvalidArgument, match="linear in the parameters"):
         ols_ucb_c().validate(seven_arms(Coverage(), 2))
-    for make in (escb, escb_delta, least_played, escb_c, ols_ucb_c):
+    for make in (escb, escb_delta, escb_c, ols_ucb_c):
         with pytest.raises(InvalidArgument, match="adds a bonus"):
             make(oracle=Greedy())
         with pytest.raises(InvalidArgument):
@@ -174,22 +172,6 @@ def test_the_bonus_of_escb_delta_is_its_formula(reward, always):
         assert found == pytest.approx(math.sqrt(2.0 * 0.7 * math.log(70) * variance), rel=1e-9, abs=1e-9)
 
 
-def test_the_batch_of_least_played_is_grown_by_its_formula():
-    weights = np.array([1.0, 0.5, 2.0, 1.5])
-    problem = Problem(5, 4, Coverage(), Subsets(3), weights)
-    hits = np.floor(np.random.default_rng(1).random((5, 4)) * PULLS[:, None])
-    f = math.log(70) + 0.1 * 3 * 4 * math.log(math.log(70))
-
-    def optimistic(action):
-        value = naive.reward(naive.coverage, weights, hits / PULLS[:, None], action)
-        return value + np.linalg.norm(weights) * math.sqrt(f / PULLS[action].min())  # 2 gamma_g is 1
-
-    chosen = []
-    for _ in range(3):
-        chosen.append(max(set(range(5)) - set(chosen), key=lambda j: optimistic([*chosen, j])))
-    assert least_played(c=0.1).choose(problem, told(problem, hits, PULLS), None).tolist() == [chosen]
-
-
 @pytest.mark.parametrize("hair", [-0.01, 0.01])
 def test_the_index_of_escb_is_that_of_the_paper(hair):
     problem, policy, pulls = Problem(3, 1, Linear(), Explicit([[0, 1], [2]])), escb(c=4.0), np.array([9.0, 9.0, 4.0])
@@ -221,5 +203,5 @@ def test_small_problems_are_searched_exactly_and_caveats_are_told():
     small, large = (Problem(n, 1, Linear(), Subsets(k)) for n, k in ((6, 3), (60, 10)))
     assert escb().guarantee(small).alpha == 1.0
     assert escb().guarantee(large).alpha == pytest.approx(1.0 - 1.0 / math.e)
-    for policy in (escb(), escb_delta(), least_played()):
+    for policy in (escb(), escb_delta()):
         assert "independent" in policy.caveat

@@ -61,7 +61,6 @@ GOOD = [
     *(
         policies.directional_kl_moss(Covariance()),
         policies.escb_delta(),
-        policies.least_played(0.1),
         policies.uniform(),
     ),
     *(policies.epsilon_greedy(0.3, 0.5), policies.sliding_window(policies.kl_ucb(), 12, 3), policies.shared_cts()),
@@ -105,7 +104,7 @@ VALUES = [
     *(context.models.Segments(by=["country"]), contextual.SegmentPolicy(policies.kl_ucb()), contextual.vac2_ucb()),
     contextual.logistic_ts(0.5),
     *(contextual.GroupedPolicy(indices.KL()), contextual.Ellipsoid(), contextual.GaussianPosterior()),
-    *(contextual.VarianceWeighted(), policies.escb_delta().bonus, policies.least_played().bonus, Covariance()),
+    *(contextual.VarianceWeighted(), policies.escb_delta().bonus, Covariance()),
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
     *(FOUR, FOUR.support, Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support, policy(print)),
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),

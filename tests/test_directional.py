@@ -11,7 +11,7 @@ from superarm.core.directions import two_moment_bound
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback
-from superarm.indices import AnglePosterior, KLMoss
+from superarm.indices import GaussianSample, KLMoss
 from superarm.policies.directional import (
     Covariance,
     DirectionalPolicy,
@@ -242,4 +242,4 @@ def test_pinned_arms_come_first_and_a_single_tally_serves_many_views():
 
 def test_sampled_indices_are_refused():
     with pytest.raises(InvalidArgument, match="no level"):
-        DirectionalPolicy(AnglePosterior())
+        DirectionalPolicy(GaussianSample())

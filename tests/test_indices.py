@@ -18,7 +18,6 @@ from superarm.core.support import Dense
 from superarm.indices import (
     KL,
     UCBV,
-    AnglePosterior,
     Bernstein,
     BetaPosterior,
     Chance,
@@ -212,19 +211,6 @@ def test_beta_posterior(hits, n):
     assert stats.kstest(sampled(BetaPosterior(), hits / n, n), law.cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (7, 20), (300, 400)])
-def test_angle_posterior(hits, n):
-    q = sampled(AnglePosterior(), hits / n, n)
-    centre = np.arcsin(np.sqrt((hits + 0.375) / (n + 0.75)))
-    angles, width = np.arcsin(np.sqrt(q)), 0.5 / np.sqrt(n)
-    low, high = -centre / width, (np.pi / 2 - centre) / width
-    for end, tail in ((0.0, stats.norm.cdf(low)), (np.pi / 2, stats.norm.sf(high))):
-        clipped = int(np.isclose(angles, end, atol=1e-7).sum())
-        assert stats.binomtest(clipped, N, tail).pvalue > 1e-6
-    unclipped = angles[(angles > 1e-7) & (angles < np.pi / 2 - 1e-7)]
-    assert stats.kstest(unclipped, stats.truncnorm(low, high, centre, width).cdf).pvalue > 1e-6
-
-
 @pytest.mark.parametrize(("hits", "n"), [(0, 1), (7, 20), (390, 400)])
 def test_gaussian_sample(hits, n):
     mean, width = hits / n, 0.3 / np.sqrt(n + 1.0)
@@ -235,7 +221,7 @@ def test_gaussian_sample(hits, n):
     assert stats.kstest(q[(q > 0.0) & (q < 1.0)], law.cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("index", [BetaPosterior(), AnglePosterior(), GaussianSample()], ids=repr)
+@pytest.mark.parametrize("index", [BetaPosterior(), GaussianSample()], ids=repr)
 def test_samples_shrink_to_the_mean(index):
     wide, narrow = (sampled(index, 0.4, n) for n in (10, 10_000))
     assert narrow.std() < wide.std() / 20

@@ -315,26 +315,6 @@ class BetaPosterior(Index):
         return q
 
 
-class AnglePosterior(Index):
-    r"""A Gaussian sample of the angle :math:`\arcsin\sqrt p`, whose variance 1/(4N) does not depend on p.
-
-    .. math:: q = \sin^2\Bigl(\arcsin\sqrt{\tfrac{S + 3/8}{N + 3/4}} + \tfrac{Z}{2\sqrt N}\Bigr), \qquad Z \sim N(0, 1)
-
-    with the angle clipped to :math:`[0, \pi/2]`. The transform is that of [Anscombe1948]_; as a sampled index it is
-    superarm's own, without a regret bound. Here the level of an arm is its number of pulls.
-    """
-
-    caveat = "It samples every entry independently, as if arms and items were."
-    inverts = True
-
-    def level(self, pulls: Any, t: Any, share: float) -> Any:
-        return pulls
-
-    def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
-        centre = np.arcsin(np.sqrt((mean * level + 0.375) / (level + 0.75)))
-        return np.sin(np.clip(centre + 0.5 * chance.normal() / np.sqrt(level), 0.0, 0.5 * math.pi)) ** 2
-
-
 class GaussianSample(Index):
     r"""A Gaussian sample around the empirical mean, clipped to [0, 1].
 

@@ -169,7 +169,7 @@ def test_directional_policies_decide_as_those_of_an_agent_and_outlive_a_restart(
     assert verify(store).faults == []
 
 
-@pytest.mark.parametrize("policy", ["cts", "angle_ts", "epsilon_greedy", "uniform"])
+@pytest.mark.parametrize("policy", ["cts", "gaussian_cts", "epsilon_greedy", "uniform"])
 def test_random_policies_give_the_same_slates_for_the_same_seed(policy):
     async def slates(http, seed: int) -> list:
         spec = {**SPEC, "seed": seed, "settings": {"policy": {"name": policy}, "window_s": None}}

@@ -77,7 +77,7 @@ POLICIES = [
     "kl_moss",
     "directional_kl_moss",
     "cts",
-    "angle_ts",
+    "gaussian_cts",
     "epsilon_greedy",
     "uniform",
 ]

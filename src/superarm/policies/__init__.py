@@ -8,7 +8,7 @@ papers, all of which are also here
 
 from superarm.policies import catalog
 from superarm.policies.base import Policy
-from superarm.policies.batch import BatchPolicy, Delta, LeastPlayed, SetBonus
+from superarm.policies.batch import BatchPolicy, Delta, SetBonus
 from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
@@ -29,7 +29,6 @@ __all__ = [
     "EpsilonGreedy",
     "Forgetting",
     "IndexPolicy",
-    "LeastPlayed",
     "Memory",
     "OneGaussian",
     "Policy",

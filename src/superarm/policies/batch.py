@@ -1,4 +1,4 @@
-"""Policies with one exploration bonus for the whole batch: ESCB, ESCB-delta and least-played."""
+"""Policies with one exploration bonus for the whole batch: ESCB and ESCB-delta."""
 
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -292,48 +292,6 @@ def _changes(problem: "Problem", view: View, mean: Floats, states: Floats) -> tu
     return np.broadcast_to(ratio * ratio, own.shape), own
 
 
-class LeastPlayed(Bonus):
-    r"""A bonus for the arm of the batch that was played least: superarm's own, without a regret bound.
-
-    .. math:: scale\,\sqrt{f(t) / \min_{j \in A} N_j}, \qquad f(t) = \log t + c\,k\,n\_items\log\log t,
-              \qquad scale = 2\gamma_g\lVert w\rVert_2
-
-    For independent arms and items and ``c=4``, on the event
-    :math:`\sum_{i, j \in A} N_j\,kl(\hat p_{ij}, p_{ij}) \le f(t)` of [CombesEtAl2015]_ for a *fixed* batch A it covers
-    :math:`r(A; p)`, with the norm of the weights in place of their sum. That is no regret bound: the batch that is
-    played is random, so that the event would be needed for all batches at once, and it is grown greedily, so that it
-    need not maximise value plus bonus. An arm counts the pulls of its entry that was seen least.
-    """
-
-    c: float = 4.0
-    caveat = "It assumes independent arms and items; with dependent ones its bonus is too small."
-
-    def check(self) -> None:
-        self.require("c", 0.0 <= self.c < math.inf, "give a finite number >= 0")
-
-    def validate(self, problem: "Problem") -> None:
-        if problem.reward.smoothness(problem.k) is None:
-            raise InvalidArgument("policy", f"the smoothness of {problem.reward!r} is not known", "take escb_delta()")
-
-    def room(self, problem: "Problem", replications: int) -> Floats:
-        return np.full((replications, 1), np.inf)  # the fewest pulls of an arm in the batch
-
-    def bonus(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats) -> Any:
-        f = log(float(view.t))
-        if view.t > 2:
-            f += self.c * problem.k * problem.n_items * log(f)
-        smoothness: Any = problem.reward.smoothness(problem.k)
-        scale = 2.0 * smoothness.gamma_g * float(np.sqrt(np.sum(problem.weights**2)))
-        return scale * np.sqrt(f / np.minimum(room, self._fewest(view)))
-
-    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
-        own = np.take_along_axis(self._fewest(view), arm[:, None], 1)
-        room[...] = np.where(arm[:, None] >= 0, np.minimum(room, own), room)
-
-    def _fewest(self, view: View) -> Any:
-        return np.maximum(1.0, view.counts - most_missed(view.tally))
-
-
 class BatchPolicy(Policy[Memory]):
     r"""The batch with the largest empirical reward plus one joint bonus, grown greedily: for rewards of any shape.
 
@@ -341,8 +299,8 @@ class BatchPolicy(Policy[Memory]):
 
     After ESCB of [CombesEtAl2015]_ (Algorithm 1), where r is a sum and the search is exact. Each arm that joins is the
     one with the largest value of the batch with it, as in [NemhauserWolseyFisher1978]_; equal values go to the arm with
-    fewest pulls. An entry that was never seen, though its arm was pulled, counts as 1. The bonuses are :class:`Delta`
-    and :class:`LeastPlayed`.
+    fewest pulls. An entry that was never seen, though its arm was pulled, counts as 1. The bonus is
+    :class:`Delta`.
     """
 
     bonus: Bonus
@@ -409,19 +367,3 @@ def escb_delta(rho: float = 1.0, oracle: None = None) -> BatchPolicy:
     """
     refuse_oracle(oracle, "escb_delta")
     return BatchPolicy(Delta(rho))
-
-
-@named
-def least_played(c: float = 4.0, oracle: None = None) -> BatchPolicy:
-    r"""One bonus :math:`2\gamma_g\lVert w\rVert_2\sqrt{f(t)/\min_{j \in A} N_j}` per batch, for independent items.
-
-    superarm's own. No regret bound is proved for it (see :class:`LeastPlayed`). Caveat: it assumes that arms and the
-    items of an arm are independent. It takes no ``oracle``, as :func:`escb_delta`.
-
-    ``c`` is the constant of the exploration.
-
-    >>> least_played()
-    least_played(c=4)
-    """
-    refuse_oracle(oracle, "least_played")
-    return BatchPolicy(LeastPlayed(c))

@@ -10,7 +10,6 @@ from superarm.indices import (
     KL,
     UCB1,
     UCBV,
-    AnglePosterior,
     Bernstein,
     BetaPosterior,
     GaussianSample,
@@ -19,7 +18,7 @@ from superarm.indices import (
     Mean,
 )
 from superarm.oracles import Default, Ladder, Oracle, TopArms
-from superarm.policies.batch import escb, escb_delta, least_played
+from superarm.policies.batch import escb, escb_delta
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
 from superarm.policies.forgetting import discounted, sliding_window
@@ -28,7 +27,6 @@ from superarm.policies.pooled import pooled_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
-    "angle_ts",
     "bc_ucb",
     "bcucb_t",
     "cascade_kl_ucb",
@@ -49,7 +47,6 @@ __all__ = [
     "kl_moss",
     "kl_ucb",
     "ladder",
-    "least_played",
     "ols_ucb_c",
     "pooled_thompson",
     "shared_cts",
@@ -142,18 +139,6 @@ def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     (BetaPosterior(), 'coin')
     """
     return IndexPolicy(BetaPosterior(), oracle, rounding="coin", start=False)
-
-
-@named
-def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
-    """Thompson sampling of the angle arcsin √p, as if all entries were independent. superarm's own.
-
-    No regret bound is known.
-
-    >>> angle_ts().index
-    AnglePosterior()
-    """
-    return IndexPolicy(AnglePosterior(), oracle)
 
 
 @named

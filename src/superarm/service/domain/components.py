@@ -35,11 +35,11 @@ _DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
 CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade")
 """Policies for lists that are read from the top, and left at the first success."""
 
-_THOMPSON = ("cts", "pooled_thompson", "angle_ts", "gaussian_cts", "shared_cts", "ts_cascade")
+_THOMPSON = ("cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade")
 _RANDOM = (*_THOMPSON, "epsilon_greedy", "uniform")
 _CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
 _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
-_BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
+_BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c")
 
 POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(policies, name)) for name in (*_PLAIN, *CASCADES, *_DIRECTIONAL)},
