@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.core import ops, streams
@@ -224,8 +226,19 @@ def test_one_number_for_all_entries_explores_and_learns():
     policies = {"shared": sa.policies.shared_cts(), "uniform": sa.uniform()}
     results = sa.simulate(instance, policies, 300, 2, 0, progress=False)
     assert results.regret["shared"][:, -1].mean() < 0.5 * results.regret["uniform"][:, -1].mean()
-    with pytest.raises(sa.InvalidArgument, match="increasing function of one number"):
-        sa.IndexPolicy(sa.indices.BetaPosterior(), shared=True)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_number_moves_all_entries_together_and_is_gaussian(sparse):
+    support = csr_array([[1, 1], [1, 0], [0, 1]]) if sparse else None
+    problem, n = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1), support=support), 4_000
+    view = problem.view(problem.prior(np.full(4 if sparse else (3, 2), 0.5), 8), t=7)
+    view.keys, view.counts = np.arange(n, dtype=np.uint64), np.tile([8.0, 8.0, 35.0], (n, 1))
+    q = sa.policies.shared_cts(0.1).scores(problem, view).reshape(n, -1)
+    counts = np.broadcast_to(problem.support.by_arm(view.counts), (n, *view.tally.mean.shape[1:])).reshape(n, -1)
+    z = (q - 0.5) * np.sqrt(counts + 1.0)
+    np.testing.assert_allclose(z, np.tile(z[:, :1], z.shape[1]), atol=1e-12)
+    assert stats.kstest(z[:, 0] / 0.1, "norm").pvalue > 1e-6
 
 
 @pytest.mark.parametrize("forget", [sa.policies.sliding_window, sa.policies.discounted])

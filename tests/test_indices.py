@@ -226,11 +226,3 @@ def test_samples_shrink_to_the_mean(index):
     wide, narrow = (sampled(index, 0.4, n) for n in (10, 10_000))
     assert narrow.std() < wide.std() / 20
     assert narrow.mean() == pytest.approx(0.4, abs=0.001)
-
-
-def test_a_number_shared_by_all_entries_moves_them_together():
-    support, mean = Dense(2, 3), np.full((4, 2, 3), 0.5)
-    chance = Chance(np.arange(4, dtype=np.uint64), 9, support, shared=True)
-    q = GaussianSample().score(mean, mean, np.ones(mean.shape), chance)
-    assert (q == q[:, :1, :1]).all()
-    assert len(np.unique(q)) == 4

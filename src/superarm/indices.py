@@ -20,19 +20,16 @@ from superarm.core.support import AnySupport, Dense
 
 
 class Chance:
-    """The random numbers of a sampled index in one round: one for each entry, or one for all.
+    """The random numbers of a sampled index in one round, one for each entry.
 
     The number of entry (item i, arm j) depends on the key, the round, j and i alone.
     """
 
-    def __init__(self, keys: Any, t: int, support: AnySupport, shared: bool = False) -> None:
-        self.keys, self.t, self.support, self.shared = keys, t, support, shared
+    def __init__(self, keys: Any, t: int, support: AnySupport) -> None:
+        self.keys, self.t, self.support = keys, t, support
 
     def uniform(self) -> Floats:
-        """Uniform numbers in [0, 1), in the shape of entries; (R, 1…) if they are shared."""
-        if self.shared:
-            numbers = streams.shared_uniform(self.keys, self.t)
-            return numbers.reshape(len(self.keys), *[1] * (len(self.support.shape(1)) - 1))
+        """Uniform numbers in [0, 1), in the shape of entries."""
         rows = streams.uniform(self.keys, self.t, np.arange(self.support.n_arms), self.support.widest)
         if isinstance(self.support, Dense):
             return np.ascontiguousarray(rows.transpose(0, 2, 1))
@@ -59,8 +56,6 @@ class Index(Component):
     """Whether scores grow with the level, and levels with t and not with pulls: policies can then skip arms."""
     unclipped: ClassVar[bool] = False
     """Whether scores may exceed 1: then they can only rank arms."""
-    inverts: ClassVar[bool] = False
-    """Whether a sampled score is an increasing function of one random number, which entries can then share."""
     unknown: ClassVar[float] = 1.0
     """The score of an entry that was never observed."""
     prior: ClassVar[bool] = False
@@ -331,7 +326,6 @@ class GaussianSample(Index):
 
     scale: float = 0.5
     caveat = "It samples every entry independently, as if arms and items were."
-    inverts = True
 
     def check(self) -> None:
         self.positive("scale")

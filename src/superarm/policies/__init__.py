@@ -1,6 +1,7 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
-base · memory: what a policy knows · index: score every entry, then maximise · directional, covariance, batch: one bound
+base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
+number for all entries · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
 forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
 papers, all of which are also here
@@ -16,6 +17,7 @@ from superarm.policies.forgetting import Forgetting
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
+from superarm.policies.single_seed import SingleSeed
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "PooledThompson",
     "SampleVariance",
     "SetBonus",
+    "SingleSeed",
     "Triangle",
     "Uniform",
     "policy",

@@ -24,6 +24,7 @@ from superarm.policies.directional import directional_kl_moss, directional_kl_uc
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
+from superarm.policies.single_seed import SingleSeed
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
@@ -156,17 +157,17 @@ def gaussian_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 
 
 @named
-def shared_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> IndexPolicy:
-    r"""Thompson sampling with one Gaussian number :math:`Z_t` per round: :math:`\hat p + scale\,Z_t/\sqrt{N + 1}`.
+def shared_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> SingleSeed:
+    r"""CTS3: Thompson sampling with one Gaussian number per round: :math:`\hat p + scale\,Z_t/\sqrt{N + 1}`.
 
-    After CTS3, [JinEtAl2026]_, which has ``scale=1`` and a theorem for exact oracles, also with dependent outcomes.
+    After [JinEtAl2026]_, which has ``scale=1`` and a theorem for exact oracles, also with dependent outcomes.
 
     ``scale`` is the standard deviation after no pull.
 
-    >>> shared_cts().index
-    GaussianSample(scale=0.5)
+    >>> shared_cts()
+    shared_cts(scale=0.5)
     """
-    return IndexPolicy(GaussianSample(scale), oracle, shared=True)
+    return SingleSeed(scale, oracle)
 
 
 @named

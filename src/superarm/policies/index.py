@@ -74,38 +74,30 @@ class IndexPolicy(Policy[IndexMemory]):
         How outcomes are recorded: ``exact``, or as a ``coin`` flip with that bias.
     start
         Whether every arm is played before the index decides.
-    shared
-        Whether all entries share one random number per round, for sampled indices.
 
     Examples
     --------
     >>> IndexPolicy(KL(rho=2.0))
-    IndexPolicy(index=KL(rho=2, c=3), oracle=Default(), rounding='exact', start=True, shared=False)
+    IndexPolicy(index=KL(rho=2, c=3), oracle=Default(), rounding='exact', start=True)
     """
 
     index: Index
     oracle: Oracle = Default()
     rounding: str = "exact"
     start: bool = True
-    shared: bool = False
     remembers = IndexMemory
 
     def check(self) -> None:
         self.require_family("index", Index, "Bernstein()")
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("rounding", self.rounding in ("exact", "coin"), "give 'exact' or 'coin'")
-        if self.shared and not self.index.inverts:
-            remedy = "take e.g. GaussianSample()"
-            raise InvalidArgument("index", "its score is no increasing function of one number", remedy, "IndexPolicy")
 
     @property
     def consistent(self) -> bool:  # type: ignore[override]
-        return bool(self.index.consistent) and not self.shared
+        return bool(self.index.consistent)
 
     @property
     def caveat(self) -> str:  # type: ignore[override]
-        if self.shared:
-            return "One number per round decides all scores: it explores as if all entries erred together."
         return self.index.caveat
 
     def validate(self, problem: "Problem") -> None:
@@ -120,7 +112,7 @@ class IndexPolicy(Policy[IndexMemory]):
         tally, share = view.tally, problem.k / problem.n_arms
         counts, unknown = tally.counts(view.counts), tally.unknown()
         known = counts if unknown is None else np.where(unknown, 0.0 if self.index.prior else 1.0, counts)
-        chance = Chance(view.keys, view.t, problem.support, self.shared)
+        chance = Chance(view.keys, view.t, problem.support)
         level = self.index.level(known, view.t, share)
         mean, deviation = tally.mean, tally.deviation
         if len(view) > len(mean):  # one tally for many views, whose counts differ
