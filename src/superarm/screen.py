@@ -21,7 +21,7 @@ from superarm.rewards import Coverage
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
-FROM_ENTRIES: dict[type, int] = {Bernstein: 20_000, KL: 2_000, KLMoss: 2_000}
+FROM_ENTRIES: dict[type, int] = {Bernstein: 50_000, KL: 2_000, KLMoss: 2_000}
 """From how many entries on a dense problem is screened: below, plain scores are as fast."""
 
 _ALWAYS = 1 << 60
