@@ -109,8 +109,7 @@ def build(image: str) -> None:
     with registry_settings() as words:
         more = shlex.split(os.environ.get("IMAGE_ARGS", ""))
         line = ["buildah", "build", "--format=docker", "--isolation=chroot", f"--build-arg=BASE={base}", *words, *more]
-        line += [f"--tag={image}", f"--file={CONTAINERFILE}", f"--ignorefile={CONTAINERFILE}.dockerignore"]
-        done = subprocess.run([*line, REPOSITORY], check=False)
+        done = subprocess.run([*line, f"--tag={image}", f"--file={CONTAINERFILE}", REPOSITORY], check=False)
     if done.returncode:
         sys.exit("image: the build failed")
     size = output("buildah", "inspect", "--type=image", "--format={{.FromImageID}}", image).strip()
