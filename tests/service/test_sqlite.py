@@ -11,7 +11,8 @@ import pytest
 from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.events import Asked, Expired, encode
+from superarm.decisions import Expired
+from superarm.service.domain.events import Asked, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot, verify
