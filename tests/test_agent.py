@@ -343,7 +343,7 @@ def test_arms_of_a_decision_are_pending_one_by_one():
     problem, policy = in_context("linear")
     agent = Agent(problem, policy, seed=0)
     decision, learner = agent.ask(context=USERS[1]), agent.learner
-    made = agent._decisions.pending[decision.id].context
+    made = agent._decisions.pending[decision.id].asked.context
     before = learner.contexts.pending.copy()
     assert before.any()
     for sign in (1.0, -1.0, 1.0):
@@ -383,8 +383,50 @@ def test_tell_is_idempotent_and_conflicts_are_refused():
     before = saved(agent)
     assert agent.tell(decision.id, np.array([[1, 0, 0], [0, 1, 0]], bool)) is False
     with pytest.raises(ConflictingFeedback):
-        agent.tell(decision, [[1, 1, 0], [0, 1, 0]])
+        agent.tell(decision, [[0, 0, 0], [0, 1, 0]])
     assert saved(agent) == before
+
+
+def test_a_larger_value_replaces_a_smaller_one_and_any_value_one_that_is_amended():
+    """As a purchase does after a click, in whatever order both are repeated."""
+    agent, other = make(), make()
+    decision = agent.ask()
+    click, purchase = np.array([[0.1, 0, 0], [0, 0.1, 0]]), np.array([[0.1, 0, 0], [0, 1, 0]])
+    assert agent.tell(decision, click)
+    assert agent.tell(decision, purchase)
+    assert not agent.tell(decision, purchase)
+    assert not agent.tell(decision, click)  # an earlier request, repeated
+    assert agent.tell(decision, 0.0 * click, amend=True)
+    other.tell(other.ask(), 0.0 * click)
+    np.testing.assert_array_equal(agent.tally.total, other.tally.total)
+    np.testing.assert_array_equal(agent.tally.pulls, other.tally.pulls)
+    agent.untell(decision, 0.0 * click)
+    assert not agent.tally.pulls.any()
+    assert agent.pending == (decision,)
+
+
+def test_feedback_may_come_in_parts():
+    agent, whole = make(), make()
+    decision = agent.ask()
+    first, second = decision.arms
+    assert agent.tell(decision, [[1, None, 0]], arms=[first], more=True)
+    assert second in decision.arms
+    assert agent.pending == (decision,)
+    assert agent.learner.pending[0, decision.action].tolist() == [0.0, 1.0]
+    assert agent.tally.missed[0, 1, decision.action[0]] == 1.0
+    assert agent.tell(decision, [[None, 0.5, None], [0, 0, 1]], more=True)
+    assert not agent.pending
+    assert not agent.learner.pending.any()
+    whole.tell(whole.ask(), [[1, 0.5, 0], [0, 0, 1]])
+    for name in ("pulls", "total", "square"):
+        np.testing.assert_array_equal(getattr(agent.tally, name), getattr(whole.tally, name))
+    late = agent.ask()
+    assert agent.tell(late, [[1, 0, 1]], arms=[late.arms[0]], more=True)
+    assert agent.tell(late, [[1, 0, 1]], arms=[late.arms[0]])  # nothing more will come
+    assert not agent.pending
+    assert agent.tally.pulls.sum() == 3.0
+    with pytest.raises(InvalidArgument, match="NaN"):
+        agent.tell(agent.ask(), [[1, None, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -921,10 +963,13 @@ def test_an_arm_that_is_retired_until_a_date_comes_back_by_itself():
     agent.retire_arms(["a"], until=now + timedelta(days=1))
     agent.retire_arms(["b"], until=now - timedelta(days=1))
     agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
-    assert sorted(agent.ask().arms) == ["b", "c", "d"]
+    with pytest.raises(sa.InvalidArgument, match=r"ask\(now=datetime.now\(UTC\)\)"):
+        agent.ask()
+    assert sorted(agent.ask(now=now).arms) == ["b", "c", "d"]
     agent.retire_arms(["a"])  # for good
     agent.retire_arms(["c"], until=now)
-    assert sorted(agent.ask().arms) == ["b", "c", "d"]
+    assert sorted(agent.ask(now=now).arms) == ["b", "c", "d"]
     assert "paused" not in agent.to_state()
+    assert agent.ask().action.size == 3
     with pytest.raises(sa.InvalidArgument, match="time zone"):
         agent.retire_arms(["a"], until=datetime(2030, 1, 1))

@@ -136,7 +136,7 @@ def test_rounds_are_those_of_the_naive_reference(kind, context, name, n_items):
         assert np.allclose(q, np.clip(high, 0, 1), rtol=0, atol=1e-9)
         best = sa.oracles.solve(plain, q, policy.oracle)
         assert plain.value(q, decision.action) >= plain.value(q, best) - 1e-12
-        stored = agent._decisions.pending[decision.id].context.weights.reshape(2, n_items)
+        stored = agent._decisions.pending[decision.id].asked.context.weights.reshape(2, n_items)
         exact = naive.weights(low, high)[decision.action]
         assert (stored <= exact + 1e-4).all()
         assert (stored > exact - 0.26).all()

@@ -432,6 +432,24 @@ def test_new_arms_and_items_keep_the_prior():
     assert len(agent.ask().action) == 3
 
 
+def test_the_prior_is_fitted_after_decisions_1_and_5_and_then_each_quarter_more():
+    agent, fitted = sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1), []
+    for t in range(1, 201):
+        before = agent.learner.memory.prior
+        agent.ask()
+        fitted += [t] if agent.learner.memory.prior is not before else []
+    assert fitted == [1, *range(5, 51, 5), 63, 79, 99, 124, 155, 194]  # 63 is the first with 25 % more than 50
+
+
+def test_a_prior_that_was_fitted_without_past_data_goes():
+    agent, _, _ = live(sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1), 60, np.random.default_rng(1))
+    assert agent.learner.memory.prior is not None
+    agent.warm_start(agent.problem.past([0] * 50, [[1.0] * agent.problem.n_items] * 50))
+    assert agent.learner.memory.prior is None
+    agent.ask()
+    assert agent.learner.memory.prior is not None
+
+
 # --- what is known of arms in advance ---
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
-from superarm.service.domain.events import Armed, Asked, Changed, Created, Expired, Learnt, Told
+from superarm.decisions import Expired, Told
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Learnt
 from superarm.service.server import open_store
 
 from .crash_load import ITEMS, Acknowledged

@@ -22,15 +22,14 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.agent.learner import fit_policy
-from superarm.agent.outcomes import to_flat
 from superarm.core.describe import describe
+from superarm.decisions import open_record, to_flat
 from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.spec import PolicySpec, to_policy
 from superarm.service.http import endpoint
 from superarm.service.runtime import coordinator as running
-from superarm.service.runtime import feedback
 from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 
@@ -537,7 +536,7 @@ def state_of(ledger, key):
 
 
 def recall_of(entries, key, before):
-    from superarm.service.domain.decision import advance_record, open_record
+    from superarm.service.domain.decision import advance_record
 
     record = None
     for entry in entries:
@@ -546,8 +545,8 @@ def recall_of(entries, key, before):
     return record
 
 
-SIZES = {running: ["THREAD_SIZE"], feedback: ["MANY_VALUES"], endpoint: ["LARGE_BYTES"]}
-"""From which size on work runs in threads, and feedback is stored as rows."""
+SIZES = {running: ["THREAD_SIZE"], endpoint: ["LARGE_BYTES"]}
+"""From which size on work runs in threads."""
 
 
 @pytest.mark.parametrize("tiny", [False, True], ids=["usual sizes", "tiny sizes"])

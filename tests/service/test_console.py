@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from superarm.service.domain.decision import open_record
+from superarm.decisions import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.history import MAX_STRETCHES, History
 from superarm.service.domain.lift import RunningMoments, difference, mean_interval

@@ -281,6 +281,25 @@ def test_the_guardrail_falls_back_and_comes_back():
     assert all(one.same for one in replay(store))
 
 
+def test_a_guardrail_that_is_removed_while_it_holds_holds_no_longer():
+    async def scenario(http):
+        await create(http, control=0.2, guardrail=0.3, policy={"name": "uniform"})
+        await play(http, 150, np.random.default_rng(3), baseline=["a", "b"])
+        fallen = [(await http.get("/v1/problems/p/lift")).json()["fallback"]]
+        while not fallen[-1]:
+            await play(http, 10, np.random.default_rng(len(fallen)), baseline=["a", "b"])
+            fallen.append((await http.get("/v1/problems/p/lift")).json()["fallback"])
+        (await http.patch("/v1/problems/p/settings", json={"guardrail": None})).raise_for_status()
+        asked = (await http.post("/v1/problems/p/decisions", json={"baseline": ["a", "b"]})).json()
+        fallback = [(await http.get("/v1/problems/p/lift")).json()["fallback"]]
+        (await http.patch("/v1/problems/p/settings", json={"guardrail": 0.3})).raise_for_status()
+        return asked, [*fallback, (await http.get("/v1/problems/p/lift")).json()["fallback"]]
+
+    (asked, fallback), _ = run(scenario)
+    assert not asked.get("fallback", False)
+    assert fallback == [False, False]
+
+
 def test_the_guardrail_lets_a_proven_policy_play():
     sums = LiftSums(scale=2.0)
     rng = np.random.default_rng(0)

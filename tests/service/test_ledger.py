@@ -8,13 +8,25 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from superarm.service.domain import decision as rules
-from superarm.service.domain.decision import DEFAULTED, PENDING
-from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
+from superarm import decisions
+from superarm.core.errors import SuperarmError
+from superarm.decisions import (
+    ALL,
+    DEFAULTED,
+    PENDING,
+    UNSEEN,
+    Expired,
+    Reader,
+    Reported,
+    activation,
+    expiry,
+    read_answer,
+)
+from superarm.service.domain.events import Asked, Created, decode, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
-from superarm.service.errors import RequestError
 from superarm.service.runtime.condition import Deadlines
+from superarm.service.schemas import UnitBody
 from superarm.service.storage.snapshot import encode_counters
 
 from .replaying import fold
@@ -22,6 +34,22 @@ from .replaying import fold
 N_ARMS, N_ITEMS = 4, 2
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0, UNSEEN])
 ITEMS = st.sampled_from([0, 1, ALL, ALL])
+
+
+def feedback(state, record, units, amend, settings, at):
+    """The event of feedback that is given in units, by numbers."""
+    arms, items = state.arms.all, [*state.items.all, None]
+    named = [UnitBody(arms[j], items[i], None if x == UNSEEN else x, x != UNSEEN) for j, i, x in units]
+    told = read_answer(Reader(state.problem, state.arms, state.items), record, Reported(units=named))
+    return decisions.feedback(record, told, amend=amend, learn_late=settings.late == "learn", whole=False, at=at)
+
+
+def feedback_to(ledger, id, units):
+    return feedback(ledger.problems["t", "p"], ledger.pending["t", id], units, False, Settings(), 0)
+
+
+def fill_of(settings):
+    return None if settings.at_window_end == "ignore" else settings.at_window_end
 
 
 def created(policy: str = "bc_ucb", **settings_) -> Created:
@@ -183,8 +211,8 @@ class Feedback(RuleBasedStateMachine):
         for _ in range(times):
             record = self.ledger.record(("t", id))
             try:
-                event = rules.feedback(record, given_, amend, self.settings, 0)
-            except RequestError:
+                event = feedback(self.ledger.problems["t", "p"], record, given_, amend, self.settings, 0)
+            except SuperarmError:
                 assert contradictory or model.tell(given_, amend, self.settings.late == "learn") is None
                 return
             assert not contradictory
@@ -199,7 +227,7 @@ class Feedback(RuleBasedStateMachine):
             id, model, record = self.pick(which)
             if model.expired and not model.active:
                 return
-            event = rules.activation(record, None, 0)
+            event = activation(record, None, 0)
             assert (event is None) == model.active
             model.active = True
             if event is not None:
@@ -209,7 +237,7 @@ class Feedback(RuleBasedStateMachine):
     def expire(self, which):
         if self.models:
             id, model, record = self.pick(which)
-            event = rules.expiry(record, self.settings, 0)
+            event = expiry(record, fill_of(self.settings), 0)
             assert (event is None) == model.closed
             if event is not None:
                 model.expire(event.fill)
@@ -302,7 +330,7 @@ def _tell(ledger: Ledger, piece, values) -> None:
     d = piece[0][0]
     record = ledger.record(("t", f"d{d}"))
     units = [(record.action[place], item, values[d, place, item]) for _, place, item in piece]
-    event = rules.feedback(record, units, False, Settings(), 0)
+    event = feedback(ledger.problems["t", "p"], record, units, False, Settings(), 0)
     if event is not None:
         ledger.apply(LogEntry("t", "decision", f"d{d}", record.step + 1, event))
 
@@ -311,7 +339,11 @@ def test_the_end_of_a_window_marks_what_it_filled():
     ledger = _asked("bc_ucb")
     ledger.apply(
         LogEntry(
-            "t", "decision", "d0", 1, rules.feedback(ledger.pending["t", "d0"], [(0, 0, 1.0)], False, Settings(), 0)
+            "t",
+            "decision",
+            "d0",
+            1,
+            feedback_to(ledger, "d0", [(0, 0, 1.0)]),
         )
     )
     assert ledger.pending["t", "d0"].rows == ((1.0, PENDING), None)
@@ -322,10 +354,10 @@ def test_the_end_of_a_window_marks_what_it_filled():
 def test_events_that_come_out_of_order_from_workers_are_recalled():
     """A later step of a decision may be applied first: the counters come out the same."""
     straight = _asked("bc_ucb")
-    first = rules.feedback(straight.pending["t", "d0"], [(0, ALL, 1.0)], False, Settings(), 0)
+    first = feedback_to(straight, "d0", [(0, ALL, 1.0)])
     steps = [LogEntry("t", "decision", "d0", 1, first)]
     straight.apply(steps[0])
-    second = rules.feedback(straight.pending["t", "d0"], [(1, ALL, 0.5)], False, Settings(), 0)
+    second = feedback_to(straight, "d0", [(1, ALL, 0.5)])
     steps.append(LogEntry("t", "decision", "d0", 2, second))
     middle = straight.pending["t", "d0"]
     straight.apply(steps[1])
@@ -345,10 +377,12 @@ def test_a_deferred_decision_stays_open_however_much_is_told():
     ledger = _asked("bc_ucb")
     deferred = Asked(0, "p", "late", "", 4, (0, 1), N_ITEMS, 1, deferred=True)
     ledger.apply(LogEntry("t", "decision", "late", 0, deferred))
-    told = rules.feedback(ledger.pending["t", "late"], [(0, ALL, 1.0), (1, ALL, 1.0)], False, Settings(), 0)
+    told = feedback(
+        ledger.problems["t", "p"], ledger.pending["t", "late"], [(0, ALL, 1.0), (1, ALL, 1.0)], False, Settings(), 0
+    )
     ledger.apply(LogEntry("t", "decision", "late", 1, told))
     assert ledger.pending["t", "late"].closed == ""
     assert ledger.problems["t", "p"].tally.pulls.sum() == 0.0
-    ledger.apply(LogEntry("t", "decision", "late", 2, rules.activation(ledger.pending["t", "late"], None, 0)))
+    ledger.apply(LogEntry("t", "decision", "late", 2, activation(ledger.pending["t", "late"], None, 0)))
     assert ledger.closed["t", "late"].closed == "complete"
     assert ledger.problems["t", "p"].tally.pulls.sum() == 2.0

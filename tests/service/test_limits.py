@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from superarm.decisions import open_record
 from superarm.service.application import MAX_HEADER_BYTES, MAX_HEADERS, application
-from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.errors import RequestError
 from superarm.service.http import service as bodies

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.decisions import counted_rows, expiry, open_record, pending_arms
 from superarm.service.application import application
 from superarm.service.console.verdicts import judge_learning
-from superarm.service.domain.decision import advance_record, counted_rows, expiry, open_record, pending_arms
+from superarm.service.domain.decision import advance_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.lift import RunningMoments, check_guard, join_moments, mean_interval
 from superarm.service.domain.spec import Settings
@@ -422,11 +423,11 @@ def test_what_is_new_counts_from_the_start_and_changes_nothing_at_the_end_of_the
     record = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1))
     assert (counted_rows(record), pending_arms(record)) == ({}, (2, 0))
     assert settings.silence is None
-    assert expiry(record, settings, 5).fill == 0.5
+    assert expiry(record, settings.at_window_end, 5).fill == 0.5
     record = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1, items=(1,), silence=0.0))
     zeros = {2: (-1.0, 0.0), 0: (-1.0, 0.0)}
     assert (counted_rows(record), pending_arms(record)) == (zeros, ())
-    assert counted_rows(advance_record(record, expiry(record, settings, 5))) == zeros
+    assert counted_rows(advance_record(record, expiry(record, settings.at_window_end, 5))) == zeros
     deferred = open_record(Asked(1, "p", "d", "", 1, (2, 0), 2, 1, deferred=True, silence=0.0))
     assert (counted_rows(deferred), pending_arms(deferred)) == ({}, (2, 0))
 

@@ -10,9 +10,9 @@ import pytest
 from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
+from superarm.decisions import Told, open_record
 from superarm.service.application import application
-from superarm.service.domain.decision import open_record
-from superarm.service.domain.events import Asked, Told, encode
+from superarm.service.domain.events import Asked, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.events import Asked, Expired, encode
+from superarm.decisions import Expired
+from superarm.service.domain.events import Asked, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import TABLES_VERSION, LogLine, SavedSnapshot, recall_decision
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot, verify

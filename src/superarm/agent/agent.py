@@ -4,18 +4,16 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from superarm.actions.base import Actions
-from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.decisions import Decision, Decisions, MadeDecision, Record
 from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
-from superarm.agent.names import Given, Some, names_for
-from superarm.agent.outcomes import from_clicks, parse_feedback, silent_feedback
 from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
@@ -24,7 +22,19 @@ from superarm.core.problem import Problem
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
 from superarm.core.table import Table
-from superarm.core.tally import Feedback, Tally
+from superarm.core.tally import Tally
+from superarm.decisions import (
+    UNSEEN,
+    Reader,
+    Reported,
+    advance_record,
+    feedback,
+    open_record,
+    read_answer,
+    unasked,
+    without_effect,
+)
+from superarm.decisions.names import Given, Some, names_for
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
 
@@ -149,7 +159,7 @@ class Agent:
     @_in_turn
     def pending(self) -> tuple[Decision, ...]:
         """The decisions that were not told their outcome yet, oldest first."""
-        return tuple(entry.decision for entry in self._decisions.pending.values())
+        return tuple(record.asked.decision for record in self._decisions.pending.values())
 
     @_in_turn
     def estimates(self) -> Estimates:
@@ -195,6 +205,7 @@ class Agent:
         context: Any = None,
         pairs: Any = None,
         items: Some | None = None,
+        now: datetime | None = None,
     ) -> Decision:
         """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
 
@@ -202,23 +213,23 @@ class Agent:
         pairs of user and arm. They are remembered with the decision: ``tell`` does not need them.
 
         ``items`` are those that the decision can be told about, if not all: that of the visitor, where items are
-        segments of visitors. The batch is chosen for all items.
+        segments of visitors. The batch is chosen for all items. ``now`` is the time, which is needed while arms are
+        retired until a date: an agent reads no clock.
 
         May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
         own, asking again with the same id gives the same decision again. If fewer arms are eligible than a batch can
         hold, the batch is smaller; if none can be formed, that is an error.
         """
         learner = self.learner
-        for arm in [arm for arm, end in self._paused.items() if end <= datetime.now(UTC)]:
-            learner.restore_arms([arm])
-            del self._paused[arm]
+        if self._paused:
+            self._end_pauses(now)
         t = learner.t + 1
         name = str(t) if id is None else id
         if not isinstance(name, str) or not name:
             raise InvalidArgument("id", f"{id!r} is not a name", "give a non-empty string")
-        made = self._decisions.find(name)
-        if made is not None:
-            return made.decision
+        known = self._decisions.find(name)
+        if known is not None:
+            return known.asked.decision
         encoded = None
         if learner.contexts is not None:
             if context is None and self.problem.context.features.size:
@@ -241,14 +252,37 @@ class Agent:
         if given is not None:
             words = self._words(context)
         action.flags.writeable = False
-        known = learner.arms.all
-        decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
-        made = DecisionEntry(decision, self.problem.n_items, learner.version, given, words, about)
-        self._decisions.pending[name] = made
-        if self.silence is not None:
-            learner.unpend(action, given)
-            self._wait(made)
+        arms = tuple(action.tolist())
+        decision = Decision(name, t, action, tuple([learner.arms.all[j] for j in arms]))
+        widths = self._widths(arms)
+        made = MadeDecision(
+            decision, arms, self.problem.n_items, learner.version, widths, about, self.silence, given, words
+        )
+        self._put(None, open_record(made))
         return decision
+
+    def _end_pauses(self, now: datetime | None) -> None:
+        """Bring back the arms whose pause is over."""
+        if now is None or now.tzinfo is None:
+            wrong = "missing, and arms are retired until a date" if now is None else f"{now} has no time zone"
+            raise InvalidArgument("now", wrong, "give the time: ask(now=datetime.now(UTC))")
+        for arm in [arm for arm, end in self._paused.items() if end <= now]:
+            self.learner.restore_arms([arm])
+            del self._paused[arm]
+
+    def _widths(self, arms: tuple[int, ...]) -> tuple[int, ...] | None:
+        """How many items each arm has; None if that is all items."""
+        support = self.problem.support
+        return None if isinstance(support, Dense) else tuple(support.widths[list(arms)].tolist())
+
+    def _put(self, before: Record | None, after: Record) -> None:
+        """Count what a decision has become, and keep it."""
+        self._move(before, after)
+        self._decisions.put(after)
+
+    def _move(self, before: Record | None, after: Record) -> None:
+        made = after.asked if before is None else before.asked
+        self.learner.move(before, after, made.context, self._rounding, made.version)
 
     @_in_turn
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
@@ -257,16 +291,12 @@ class Agent:
         A pending decision is explained as if it was not made yet, so that right after ``ask`` the explanation has the
         numbers by which it was chosen. With a linear model it names the ``most`` features with the largest effects.
         """
-        name = _id(decision)
-        made = self._decisions.known(name)
-        pending = name in self._decisions.pending
-        if pending:
-            self._wait(made, -1.0)
+        record = self._decisions.known(_id(decision))
+        self._move(record, unasked(record))
         try:
-            return explain_decision(self.learner, made, most, self._choosing)
+            return explain_decision(self.learner, record.asked, most, self._choosing)
         finally:
-            if pending:
-                self._wait(made)
+            self._move(unasked(record), record)
 
     @_in_turn
     def tell(
@@ -276,6 +306,9 @@ class Agent:
         seen: Any = None,
         arms: Some | None = None,
         clicks: Some | Mapping[Any, float] | None = None,
+        *,
+        more: bool = False,
+        amend: bool = False,
     ) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
@@ -287,71 +320,57 @@ class Agent:
         A decision about one item may be told ``clicks`` in place of an outcome: the arms that were clicked, or their
         outcomes by arm; what was shown and is not named counts as ``silence``, or as 0.
 
+        With ``more``, what is not told yet may come later: None or NaN in an outcome, and arms that are not named,
+        stay pending. Otherwise it counts as not observed.
+
         Rows and columns of a data frame are found by their names, if it has any: those of its rows must be the names of
         the arms, those of its columns the names of the items.
 
-        Telling again what was told changes nothing and returns False; telling something else raises
-        ``ConflictingFeedback``. Any error leaves the agent as it was.
+        Telling again what was told changes nothing and returns False. A larger value takes the place of a smaller one,
+        as a purchase does after a click; telling another one raises ``ConflictingFeedback``, unless it is to ``amend``
+        what was told. Any error leaves the agent as it was.
         """
-        name = _id(decision)
-        made = self._decisions.known(name)
-        if clicks is not None:
-            if outcome is not None:
-                raise InvalidArgument("clicks", "given beside an outcome", "give one of both")
-            outcome = self._outcome_of(made, clicks)
-        feedback, digests = self._parse(made, outcome, seen, arms)
-        if name in self._decisions.told:
-            if self._decisions.told[name][0] not in digests:
-                raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
+        record = self._decisions.known(_id(decision))
+        told = self._read(record, Reported(outcome, seen, arms, None, clicks, self.silence or 0.0), gaps=more)
+        event = feedback(record, told, amend=amend, last=not more)
+        if event is None:
             return False
-        self._apply(made, feedback, 1.0)
-        self._decisions.close(name, digests[0])
+        self._put(record, advance_record(record, event))
         return True
 
     @_in_turn
     def untell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
-        if name not in self._decisions.told:
+        record = self._decisions.told.get(name)
+        if record is None or record.closed != "complete":
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
-        digest, made = self._decisions.told[name]
-        feedback, digests = self._parse(made, outcome, seen, arms)
-        if digest not in digests:
+        opened = open_record(record.asked)
+        told = self._read(opened, Reported(outcome, seen, arms), gaps=False)
+        again = feedback(opened, told, last=True)
+        same = again is not None and _rows_of(advance_record(opened, again)) == _rows_of(record)
+        if not same:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        self._apply(made, feedback, -1.0)
-        self._decisions.reopen(name)
+        self._put(record, opened)
 
     @_in_turn
     def cancel(self, decision: Decision | str) -> None:
         """Forget a decision that was never played; it is pending no longer."""
         name = _id(decision)
-        made = self._decisions.pending.pop(name, None)
-        if made is None:
+        record = self._decisions.pending.pop(name, None)
+        if record is None:
             raise UnknownDecision(f"decision {name!r} is not pending")
-        self._wait(made, -1.0)
+        self._move(record, without_effect(record))
 
-    def _wait(self, made: DecisionEntry, sign: float = 1.0) -> None:
-        """A decision waits for feedback, or no longer (``sign=-1.0``): as pending, or as what silence means."""
-        if self.silence is None:
-            self.learner.unpend(made.decision.action, made.context, -sign)
-            return
-        feedback = silent_feedback(self.problem, made, self.silence)
-        if made.context is not None:
-            action = made.decision.action
-            feedback.context = self.learner.contexts.answer(made.context, action, action)
-        self.learner.apply(feedback, self._rounding, sign, made.version)
-
-    def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
-        """Record feedback to a decision, which then waits no longer, or take it back (``sign=-1.0``)."""
-        self._wait(made, -sign)
-        self.learner.apply(feedback, self._rounding, sign, made.version)
-
-    def _outcome_of(self, made: DecisionEntry, clicks: Any) -> Any:
-        """The outcome of a decision of which some arms were clicked."""
-        values = dict(clicks) if isinstance(clicks, Mapping) else dict.fromkeys(clicks, 1.0)
-        numbers = self.learner.arms.numbers(values).tolist()
-        clicked = dict(zip(numbers, values.values(), strict=True))
-        return from_clicks(self.problem, made, clicked, self.silence or 0.0)
+    def _read(self, record: Record, answer: Reported, gaps: bool) -> dict[int, Floats]:
+        """Feedback about a decision, a row for each arm."""
+        learner = self.learner
+        if is_frame(answer.outcome) or is_frame(answer.seen):
+            observed = record.asked.decision.action if answer.arms is None else learner.arms.numbers(answer.arms)
+            labels = self._labels(observed, record.asked.n_items, answer.outcome)
+            outcome, seen = align(answer.outcome, *labels, answer.seen)
+            answer = answer._replace(outcome=outcome, seen=seen)
+        return read_answer(Reader(learner.problem, learner.arms, learner.items, gaps=gaps, wide=True), record, answer)
 
     def _about(self, items: Some | None) -> tuple[int, ...] | None:
         """The numbers of the items that a decision is about; None for all."""
@@ -360,17 +379,6 @@ class Agent:
         if not isinstance(self.problem.support, Dense):
             raise InvalidArgument("items", "the support is sparse", "leave it out, and tell what was seen")
         return tuple(sorted(self.learner.items.numbers(items).tolist()))
-
-    def _parse(self, made: DecisionEntry, outcome: Any, seen: Any, arms: Some | None) -> tuple[Feedback, list[str]]:
-        """Feedback about a decision as the learner takes it, and its digests."""
-        learner = self.learner
-        observed = made.decision.action if arms is None else learner.arms.numbers(arms)
-        if is_frame(outcome) or is_frame(seen):
-            outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
-        feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
-        if made.context is not None:
-            feedback.context = learner.contexts.answer(made.context, made.decision.action, observed)
-        return feedback, digests
 
     def _words(self, context: Any) -> dict[str, list[str]] | None:
         """The words of a context's hashed features, by which explanations name them."""
@@ -475,9 +483,8 @@ class Agent:
         agent.learner = learner_from_plain(state)
         agent._paused = {arm: datetime.fromisoformat(end) for arm, end in state.get("paused", {}).items()}
         agent._decisions, agent.silence = decisions_from_plain(state["book"], agent.learner), state.get("silence")
-        for made in agent._decisions.pending.values():
-            if agent.silence is None:  # otherwise the tally holds it
-                agent._wait(made)
+        for record in agent._decisions.pending.values():
+            agent.learner.wait(record, record.asked.context)
         return agent
 
 
@@ -510,6 +517,13 @@ def start_from(policy: Any, ranking: Ints) -> Policy[Any]:
         wrong = f"{policy!r} cannot start from a list"
         raise InvalidArgument("baseline", wrong, "leave out the policy, or give pooled_thompson()")
     return pooled_thompson(**policy.parameters() | {"baseline": ranking.tolist()})
+
+
+def _rows_of(record: Record) -> Any:
+    """What was told of a decision, without items that came later and were not seen."""
+    rows = [*zip(record.action, record.rows, strict=True), *sorted(record.others)]
+    known = [(arm, [x if x >= 0.0 else UNSEEN for x in row or ()]) for arm, row in rows]
+    return [(arm, [(i, x) for i, x in enumerate(row) if x != UNSEEN]) for arm, row in known]
 
 
 def _id(decision: Decision | str) -> str:

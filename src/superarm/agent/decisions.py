@@ -1,10 +1,11 @@
-"""Decisions by id: which are pending, and which were told what."""
+"""Decisions of an agent by id: which are pending, and which were told what."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from superarm.core.arrays import Ints
 from superarm.core.errors import UnknownDecision
+from superarm.decisions import DecisionRecord
 
 
 @dataclass(frozen=True)
@@ -17,53 +18,64 @@ class Decision:
     arms: tuple[str, ...]
 
 
-class DecisionEntry(NamedTuple):
-    """A decision, how many items there were when it was made, by which version of the policy, and its context.
+class MadeDecision(NamedTuple):
+    """A decision with what was known when it was made, as ``decisions.record.Made`` wants it.
 
-    ``context`` is a ``contextual.DecisionContext``, None if the problem has no context; ``words`` are those of its
-    hashed features, if it has any: explanations name them. ``items`` are the numbers of the items that it is about;
-    None: all.
+    ``version`` is that of the policy, ``context`` a ``contextual.DecisionContext``, None if the problem has no context;
+    ``words`` are those of its hashed features, if it has any: explanations name them.
     """
 
     decision: Decision
+    action: tuple[int, ...]
     n_items: int
     version: int
+    widths: tuple[int, ...] | None = None
+    items: tuple[int, ...] | None = None
+    silence: float | None = None
     context: Any = None
     words: dict[str, list[str]] | None = None
-    items: tuple[int, ...] | None = None
+    deferred: bool = False
+    learns: bool = True
+
+    @property
+    def id(self) -> str:
+        return self.decision.id
+
+    @property
+    def t(self) -> int:
+        return self.decision.t
+
+
+Record = DecisionRecord[MadeDecision]
 
 
 class Decisions:
-    """Decisions by id: ``pending`` ones were not told their outcome yet, ``told`` ones are kept with a digest of it.
-
-    Of told decisions the last ``remember`` are kept, to recognise repeated feedback.
-    """
+    """Records of decisions by id: ``pending`` ones wait for feedback, of the others the last ``remember`` are kept."""
 
     def __init__(self, remember: int) -> None:
         self.remember = remember
-        self.pending: dict[str, DecisionEntry] = {}
-        self.told: dict[str, tuple[str, DecisionEntry]] = {}
+        self.pending: dict[str, Record] = {}
+        self.told: dict[str, Record] = {}
 
-    def find(self, name: str) -> DecisionEntry | None:
+    def find(self, name: str) -> Record | None:
         """The decision of that id, pending or told."""
-        entry = self.pending.get(name)
-        if entry is None and name in self.told:
-            entry = self.told[name][1]
-        return entry
+        return self.pending.get(name) or self.told.get(name)
 
-    def known(self, name: str) -> DecisionEntry:
+    def known(self, name: str) -> Record:
         """The decision of that id, pending or told; an error if there is none."""
-        entry = self.find(name)
-        if entry is None:
+        record = self.find(name)
+        if record is None:
             raise UnknownDecision(f"decision {name!r} was never asked for, was cancelled, or is long forgotten")
-        return entry
+        return record
 
-    def close(self, name: str, digest: str) -> None:
-        """A pending decision was told."""
-        self.told[name] = digest, self.pending.pop(name)
+    def put(self, record: Record) -> None:
+        """Keep a decision as it is now."""
+        name = record.asked.id
+        if not record.closed:
+            self.told.pop(name, None)
+            self.pending[name] = record
+            return
+        self.pending.pop(name, None)
+        self.told[name] = record
         while len(self.told) > self.remember:
             del self.told[next(iter(self.told))]
-
-    def reopen(self, name: str) -> None:
-        """What a decision was told is taken back."""
-        self.pending[name] = self.told.pop(name)[1]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.agent.decisions import Decision, DecisionEntry
+from superarm.agent.decisions import Decision, MadeDecision
 from superarm.agent.learner import Learner
-from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import View
+from superarm.decisions import to_flat
 
 if TYPE_CHECKING:
     from superarm.agent.agent import Agent
@@ -53,7 +53,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any) -> Explanation:
+def explain_decision(learner: Learner, made: MadeDecision, most: int, key: Any) -> Explanation:
     """Explain a decision by the present state of the learner, with the ``most`` largest effects of features."""
     problem, action = learner.problem, made.decision.action
     view = learner.view(made.decision.t, key, context=made.context)
@@ -77,7 +77,7 @@ def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
     return np.broadcast_to(estimate, shape), np.broadcast_to(optimistic, shape)
 
 
-def _largest_effects(learner: Learner, made: DecisionEntry, arm: int, most: int) -> tuple[tuple[str, float], ...]:
+def _largest_effects(learner: Learner, made: MadeDecision, arm: int, most: int) -> tuple[tuple[str, float], ...]:
     """The features that change the estimates of ``arm`` most."""
     if made.context is None:
         return ()

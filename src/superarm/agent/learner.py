@@ -9,13 +9,14 @@ import numpy as np
 from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
 from superarm.agent.growth import with_arms, with_items, without_items
-from superarm.agent.names import Given, names_for
 from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, View
+from superarm.decisions import UNSEEN, Row, counted_rows, feedback_of, pending_arms
+from superarm.decisions.names import Given, names_for
 from superarm.indices import Index
 from superarm.policies.base import Policy, choose_batches
 from superarm.policies.memory import Memory
@@ -165,6 +166,42 @@ class Learner:
         self.unpend(action, context, -1.0)
         self.asked = max(self.asked, t)
         self.memory.advance(t)
+
+    def move(self, before: Any, after: Any, context: Any, key: Any, version: int | None = None) -> None:
+        """Update the counters exactly for the record of a decision that changed from ``before`` to ``after``.
+
+        ``before`` is None if it was just handed out by ``pend``. ``context`` is its ``DecisionContext``; ``version``
+        and ``key`` are as in ``apply``.
+        """
+        asked = after.asked if before is None else before.asked
+        waited, waits = after.action if before is None else pending_arms(before), pending_arms(after)
+        if waited != waits:
+            self._wait(waited, asked, context, 1.0)
+            self._wait(waits, asked, context, -1.0)
+        old, new = counted_rows(before), counted_rows(after)
+        self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, context, key, -1.0, version)
+        self.count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, context, key, 1.0, version)
+
+    def wait(self, record: Any, context: Any) -> None:
+        """A decision of a saved state is pending; what it counts as is in the memory already."""
+        self._wait(pending_arms(record), record.asked, context, -1.0)
+
+    def _wait(self, arms: tuple[int, ...], asked: Any, context: Any, sign: float) -> None:
+        if arms:
+            self.unpend(list(arms), context, sign, list(asked.action))
+
+    def count(
+        self, asked: Any, rows: dict[int, Row], context: Any, key: Any, sign: float, version: int | None = None
+    ) -> None:
+        """Count rows of a decision, or take them back."""
+        rows = {arm: row for arm, row in rows.items() if not row or any(x != UNSEEN for x in row)}
+        if not rows:
+            return
+        feedback = feedback_of(self.problem.support, asked.t, rows)
+        if context is not None:
+            action = np.array(asked.action, np.int64)
+            feedback.context = self.contexts.answer(context, action, feedback.action[0])
+        self.apply(feedback, key, sign, version)
 
     def unpend(self, arms: Arms, context: Any = None, sign: float = 1.0, action: Arms | None = None) -> None:
         """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again).

@@ -5,11 +5,13 @@ What a policy knows is stored as the arrays of its ``Memory``, under names that 
 
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.decisions import Decision, Decisions, MadeDecision, Record
 from superarm.agent.learner import Learner
 from superarm.core.describe import build, describe
+from superarm.decisions import DecisionRecord
 
 STATE_VERSION = 3
 
@@ -46,38 +48,50 @@ def learner_from_plain(plain: dict[str, Any]) -> Learner:
 
 def decisions_to_plain(decisions: Decisions) -> dict[str, Any]:
     """All decisions as plain data."""
-    return {
-        "remember": decisions.remember,
-        "open": [_decision_to_plain(entry) for entry in decisions.pending.values()],
-        "told": [[digest, _decision_to_plain(entry)] for digest, entry in decisions.told.values()],
-    }
+    records = [*decisions.pending.values(), *decisions.told.values()]
+    return {"remember": decisions.remember, "records": [_record_to_plain(record) for record in records]}
 
 
 def decisions_from_plain(plain: dict[str, Any], learner: Learner) -> Decisions:
     """The decisions that ``decisions_to_plain`` described."""
     decisions = Decisions(plain["remember"])
-    decisions.pending = {one["id"]: _decision_from_plain(one, learner) for one in plain["open"]}
-    decisions.told = {one["id"]: (digest, _decision_from_plain(one, learner)) for digest, one in plain["told"]}
+    for one in plain["records"]:
+        decisions.put(_record_from_plain(one, learner))
     return decisions
 
 
-def _decision_to_plain(entry: DecisionEntry) -> dict[str, Any]:
-    made, version = entry.decision, entry.version
-    plain = {"id": made.id, "t": made.t, "action": made.action.tolist(), "n_items": entry.n_items, "version": version}
-    plain |= {} if entry.items is None else {"items": list(entry.items)}
-    if entry.context is None:
-        return plain
-    return plain | {"context": entry.context.to_plain(), "words": entry.words}
+def _record_to_plain(record: Record) -> dict[str, Any]:
+    made = record.asked
+    plain = {"id": made.id, "t": made.t, "action": list(made.action), "n_items": made.n_items, "version": made.version}
+    rest = {"widths": made.widths, "items": made.items, "silence": made.silence, "words": made.words}
+    plain |= {name: value for name, value in rest.items() if value is not None}
+    if made.context is not None:
+        plain["context"] = made.context.to_plain()
+    state = msgspec.to_builtins(msgspec.structs.replace(record, asked=None))
+    return {"made": plain, "state": {name: state[name] for name in state if name not in ("asked", "action", "widths")}}
 
 
-def _decision_from_plain(plain: dict[str, Any], learner: Learner) -> DecisionEntry:
-    action = np.array(plain["action"], np.int64)
+def _record_from_plain(plain: dict[str, Any], learner: Learner) -> Record:
+    given = plain["made"]
+    action = np.array(given["action"], np.int64)
     action.flags.writeable = False
-    decision = Decision(plain["id"], plain["t"], action, tuple(learner.arms.all[j] for j in plain["action"]))
+    decision = Decision(given["id"], given["t"], action, tuple(learner.arms.all[j] for j in given["action"]))
     context = None
-    if "context" in plain:
+    if "context" in given:
         from superarm.contextual.history import DecisionContext
 
-        context = DecisionContext.from_plain(plain["context"])
-    items = tuple(plain["items"]) if "items" in plain else None
-    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context, plain.get("words"), items)
+        context = DecisionContext.from_plain(given["context"])
+    widths, items = (None if given.get(name) is None else tuple(given[name]) for name in ("widths", "items"))
+    made = MadeDecision(
+        decision,
+        tuple(given["action"]),
+        given["n_items"],
+        given["version"],
+        widths,
+        items,
+        given.get("silence"),
+        context,
+        given.get("words"),
+    )
+    state = {"asked": None, "action": given["action"], "widths": widths, **plain["state"]}
+    return msgspec.structs.replace(msgspec.convert(state, DecisionRecord[Any]), asked=made)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm.agent.names import Names
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally
+from superarm.decisions.names import Names
 from superarm.offline.estimators.slates import entry_numbers, gains_of_rows, value_each_slate
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from superarm.core.errors import SuperarmError
+from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmError
 
 
 class RequestError(SuperarmError):
@@ -26,6 +26,13 @@ def unknown(what: str, name: str) -> RequestError:
 def conflict(message: str) -> RequestError:
     """409: the request contradicts an earlier one, which remains valid."""
     return RequestError(409, "conflict", message)
+
+
+def refused(error: Exception) -> Exception:
+    """What callers are told of an error of the library; any other error is as it was."""
+    if isinstance(error, InvalidArgument):
+        return RequestError(422, "invalid", str(error))
+    return conflict(str(error)) if isinstance(error, ConflictingFeedback) else error
 
 
 NOT_NOW = "the database cannot be used at present; the log of the service says why"

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.agent.names import names_for
 from superarm.core.arrays import Bools, Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
+from superarm.decisions.names import names_for
 from superarm.offline.log import Log, LogRows
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from superarm.core.errors import InvalidArgument
+from superarm.decisions import DEFAULTED, PENDING, blank_row
 from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.address import PageView
-from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
+from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings

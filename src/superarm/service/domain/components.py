@@ -12,8 +12,8 @@ from msgspec import Meta, Struct, field
 
 from superarm import actions, contextual, policies
 from superarm.actions import Actions
-from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
+from superarm.decisions.names import Names
 from superarm.diffusion import Spread
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 

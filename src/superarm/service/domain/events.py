@@ -9,21 +9,10 @@ from typing import Any, Union
 
 from msgspec import Struct, field, json
 
+from superarm.decisions import Event
 from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ProblemSpec, Settings
-
-ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
-"""The item that means all items; the value of what was not observed, and that of what may still be observed."""
-
-Unit = tuple[int, int, float]
-"""Arm, item (or ``ALL``), value (or ``UNSEEN``). In a sparse problem the item is its place among those of the arm."""
-
-
-class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True, gc=False):
-    """One line of the log."""
-
-    at: int
 
 
 class Created(Event, frozen=True):
@@ -221,39 +210,6 @@ class Asked(Event, frozen=True):
     context: StoredContext | None = None
     born: int = 0
     silence: float | None = None
-
-
-class Told(Event, frozen=True):
-    """Feedback of a decision; with ``amend`` it replaces what was told, ``learn=False`` is late and only logged.
-
-    ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
-    rows of arms, as they are after it, one value per item: the short form of very many units. A value there may be
-    ``UNKNOWN``: it stays pending.
-    """
-
-    units: list[Unit]
-    amend: bool = False
-    late: bool = False
-    learn: bool = True
-    others: tuple[tuple[int, int], ...] = ()
-    rows: tuple[tuple[int, tuple[float, ...]], ...] = ()
-
-
-class Activated(Event, frozen=True):
-    """A decision was shown: as asked for, or as ``shown``, whose arms have ``widths`` items."""
-
-    shown: tuple[int, ...] | None = None
-    widths: tuple[int, ...] | None = None
-
-
-class Expired(Event, frozen=True):
-    """The window of a decision ended: what was pending counts as ``fill``, or not at all."""
-
-    fill: float | None = None
-
-
-class Erased(Event, frozen=True):
-    """A decision was erased: it counts no longer, and a compaction removes its events."""
 
 
 _encoder = json.Encoder()

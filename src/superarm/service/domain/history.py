@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import Dense
-from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.events import UNSEEN, Asked
+from superarm.decisions import DEFAULTED, PENDING, UNSEEN
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Asked
 from superarm.service.domain.intervals import values_each, worth_each
 from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments, join_moments, mean_interval
 

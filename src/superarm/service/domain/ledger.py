@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
+from superarm.decisions import open_record
+from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Asked, Created, Deleted
 from superarm.service.domain.problem import ProblemState
 

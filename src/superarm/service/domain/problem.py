@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from superarm.actions import Actions
 from superarm.agent import Learner
 from superarm.agent.growth import support_with_arms
-from superarm.agent.names import Names
 from superarm.context import EncodedContext
 from superarm.context.design import design_of
 from superarm.core.arrays import Bools, Floats, Ints
@@ -23,10 +22,11 @@ from superarm.core.describe import build, describe
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
-from superarm.service.domain import decision as decisions
+from superarm.decisions import counted_rows, open_record, pending_arms
+from superarm.decisions.names import Names
 from superarm.service.domain import events
 from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, find_policy, to_actions
-from superarm.service.domain.decision import DecisionRecord, Row
+from superarm.service.domain.decision import DecisionRecord, past
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted
 from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
@@ -266,7 +266,7 @@ class ProblemState:
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
             self.warmed[event.id] = event.body
-            self.learner.warm_start(decisions.past(self.problem, event.arms, event.rows, event.segments), event.t)
+            self.learner.warm_start(past(self.problem, event.arms, event.rows, event.segments), event.t)
             if self.learnt is not None:
                 self.learnt.warm(event)
         elif isinstance(event, events.Learnt) and self.learnt is not None:
@@ -290,15 +290,20 @@ class ProblemState:
     def plan_fit(self, now: int, newest: Sequence[Asked] = ()) -> Fitted | None:
         """The event of what is due to be fitted, if there is something: without the decisions ``newest``."""
         memory, t = self.learner.memory, self.learner.asked
-        silent = [(asked, rows) for asked in newest if (rows := decisions.counted_rows(decisions.open_record(asked)))]
-        for asked, rows in silent:
-            self.count(asked, rows, -1.0)
+        silent = [asked for asked in newest if counted_rows(open_record(asked))]
+        for asked in silent:
+            self._count_silence(asked, -1.0)
         try:
             plan = memory.plan(t)
         finally:
-            for asked, rows in silent:
-                self.count(asked, rows, 1.0)
+            for asked in silent:
+                self._count_silence(asked, 1.0)
         return None if plan is None else Fitted(now, t, {name: describe(part) for name, part in plan.items()})
+
+    def _count_silence(self, asked: Asked, sign: float) -> None:
+        """Count what a decision counts as before anything is told, or take it back."""
+        context, (key, version) = None if self.contexts is None else self.contexts.restore(asked), self._own(asked)
+        self.learner.count(asked, counted_rows(open_record(asked)), context, key, sign, version)
 
     def _grow(self, event: events.Armed) -> None:
         if event.add:
@@ -330,53 +335,37 @@ class ProblemState:
             self._count_context(asked, 1)
             self.history.count_decision(asked, share)
             self.history.remember_slate(asked)
-            self.change_pending(asked, after.action, decisions.pending_arms(after))
-            self.count(asked, decisions.counted_rows(after), 1.0)
-            if self.learnt is not None:
-                self.learnt.record(asked, decisions.counted_rows(after))
-            return
-        if after.closed == "erased":
+        elif after.closed == "erased":
             self.history.erase(before, self.problem, share, cascade)
             self._count_context(asked, -1)
         else:
             self.history.follow(before, after, self.problem, self._estimates, cascade)
-        self.change_pending(asked, decisions.pending_arms(before), decisions.pending_arms(after))
-        old, new = decisions.counted_rows(before), decisions.counted_rows(after)
-        self.count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
-        self.count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
-        if self.learnt is not None and old != new:
-            self.learnt.record(asked, new)
+        self.follow(before, after)
+
+    def follow(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
+        """Let the counters follow a decision that changed; its history stays."""
+        asked = after.asked if before is None else before.asked
+        context = None if self.contexts is None else self.contexts.restore(asked)
+        self.learner.move(before, after, context, *self._own(asked))
+        if self.learnt is not None and (before is None or counted_rows(before) != counted_rows(after)):
+            self.learnt.record(asked, counted_rows(after))
+
+    def _own(self, asked: Asked) -> tuple[Any, int]:
+        """The key of the rounding of a decision's outcomes, and the version of the policy that made it."""
+        return self.key("coin", asked.id), self._policies[asked.version - 1]
 
     def _count_context(self, asked: Asked, sign: int) -> None:
         """Count the context of a decision in the means of standardised features."""
         if asked.context is not None and asked.context.given is not None:
             self.learner.contexts.frames.count(asked.context.given, sign)
 
-    def change_pending(self, asked: Asked, before: tuple[int, ...], after: tuple[int, ...]) -> None:
-        """Of a decision, other arms are pending than before."""
-        if before != after:
-            self._unpend(asked, before)
-            self._unpend(asked, after, -1.0)
-
     def _unpend(self, asked: Asked, arms: tuple[int, ...], sign: float = 1.0) -> None:
-        if self.contexts is None:
-            self.learner.unpend(list(arms), None, sign)
-        elif arms:
-            self.learner.unpend(list(arms), self.contexts.restore(asked), sign, list(asked.action))
-
-    def count(self, asked: Asked, rows: dict[int, Row], sign: float) -> None:
-        """Count rows of a decision, or take them back."""
-        if not rows:
-            return
-        feedback = decisions.feedback_of(self.problem.support, asked.t, rows)
-        if self.contexts is not None:
-            made, action = self.contexts.restore(asked), np.array(asked.action, np.int64)
-            feedback.context = self.learner.contexts.answer(made, action, feedback.action[0])
-        self.learner.apply(feedback, self.key("coin", asked.id), sign, self._policies[asked.version - 1])
+        context = None if self.contexts is None or not arms else self.contexts.restore(asked)
+        self.learner.unpend(list(arms), context, sign, list(asked.action))
 
     def place(self, record: DecisionRecord) -> None:
         """A decision of a snapshot is pending; its pulls are in the counters already."""
-        arms = decisions.pending_arms(record)
+        arms = pending_arms(record)
         if self.contexts is not None and arms:
             made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))

@@ -12,11 +12,11 @@ from superarm import policies
 from superarm.actions import Actions, Explicit, Subsets
 from superarm.agent.agent import start_from
 from superarm.agent.learner import fit_policy
-from superarm.agent.names import Names
 from superarm.agent.recommendation import Advice, recommend
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.support import Sparse
+from superarm.decisions.names import Names
 from superarm.policies import Policy
 from superarm.rewards import Reward
 from superarm.service.domain import components

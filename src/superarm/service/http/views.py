@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Struct
 
-from superarm.agent.decisions import Decision, DecisionEntry
+from superarm.agent.decisions import Decision, MadeDecision
 from superarm.agent.explanations import Explanation, explain_decision
-from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
+from superarm.decisions import to_flat, unasked
 from superarm.service import replies
 from superarm.service.domain import events
-from superarm.service.domain.decision import DecisionRecord, counted_rows, pending_arms
+from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Learnt, Warmed
 from superarm.service.domain.lift import LiftSums, measure_lift
 from superarm.service.domain.problem import ProblemState
@@ -143,24 +143,19 @@ async def explain(coordinator: Coordinator, tenant: str, name: str, id: str, mos
 
 def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
     """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
-    asked, held = record.asked, pending_arms(record)
+    asked = record.asked
     context = None if state.contexts is None else state.contexts.restore(asked)
     words = None if state.contexts is None else state.contexts.words(asked)
-    action = np.array(record.action or asked.action, np.int64)
-    names = tuple(state.arms.all[j] for j in action)
-    made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context, words)
-    silent = {} if record.closed or asked.silence is None else counted_rows(record)
-    state.change_pending(asked, held, ())
-    state.count(asked, silent, -1.0)
-    if silent and state.learnt is not None:
-        state.learnt.record(asked, {})
+    arms = record.action or asked.action
+    names = tuple(state.arms.all[j] for j in arms)
+    decision = Decision(asked.id, asked.t, np.array(arms, np.int64), names)
+    made = MadeDecision(decision, arms, asked.n_items, 0, context=context, words=words)
+    gone = unasked(record)
+    state.follow(record, gone)
     try:
         return explain_decision(state.chooser, made, most, state.key("mind", asked.id))
     finally:
-        state.change_pending(asked, (), held)
-        state.count(asked, silent, 1.0)
-        if silent and state.learnt is not None:
-            state.learnt.record(asked, silent)
+        state.follow(gone, record)
 
 
 def explanation(problem: str, found: Explanation) -> replies.ExplanationReply:

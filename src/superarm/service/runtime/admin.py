@@ -12,16 +12,17 @@ from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
 from superarm.agent.growth import with_arms, with_items
-from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.decisions import UNSEEN
+from superarm.decisions.names import Names
 from superarm.items.counts import learn_answers
 from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Learnt, Warmed
+from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Warmed
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState, enlarge

@@ -11,11 +11,11 @@ import numpy as np
 from msgspec import UNSET
 
 from superarm.actions import Slots
-from superarm.agent.names import Names
 from superarm.context import EncodedContext
 from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.decisions.names import Names
 from superarm.service.domain import slate as slates
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked, Restriction

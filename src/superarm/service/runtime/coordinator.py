@@ -19,7 +19,7 @@ from superarm.service.domain.events import Armed, Asked, Changed, Created, Iteme
 from superarm.service.domain.ledger import Key, Ledger, LogEntry, decision_key
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import plans_due
-from superarm.service.errors import RequestError, overloaded, unknown
+from superarm.service.errors import RequestError, overloaded, refused, unknown
 from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer, resolve
@@ -324,7 +324,7 @@ class Coordinator:
             try:
                 one = self._plan_one(problem, work)
             except Exception as error:
-                answers.append((work, error))
+                answers.append((work, refused(error)))
                 continue
             if isinstance(one, Planned):
                 planned.append(one)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
+from superarm.decisions import open_record
+from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Asked, decode
 from superarm.service.domain.ledger import Key, LogEntry
 

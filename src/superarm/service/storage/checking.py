@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from superarm.service.domain.events import Asked, Created, Told, encode
+from superarm.decisions import Told
+from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.storage.base import KeyRow, LogLine, Store
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot, verify

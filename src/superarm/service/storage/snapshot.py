@@ -23,9 +23,10 @@ from msgspec.structs import replace
 from superarm.core import ops
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
+from superarm.decisions import Erased, open_record
 from superarm.policies import Memory
-from superarm.service.domain.decision import DecisionRecord, open_record
-from superarm.service.domain.events import Asked, Compacted, Erased, encode
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Asked, Compacted, encode
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState

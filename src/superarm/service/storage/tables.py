@@ -21,10 +21,11 @@ from msgspec import json
 
 from superarm.core.describe import describe
 from superarm.core.errors import InvalidArgument, MissingExtra
+from superarm.decisions import DEFAULTED, PENDING
 from superarm.offline import Log
 from superarm.offline.formats.tables import open_parquet
 from superarm.rewards import Linear
-from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
+from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Ledger
 from superarm.service.domain.problem import ProblemState
