@@ -65,6 +65,8 @@ class Index(Component):
     """The score of an entry that was never observed."""
     prior: ClassVar[bool] = False
     """Whether an entry that was never observed is scored as any other, after 0 pulls: drawn from a prior."""
+    random: ClassVar[bool] = False
+    """Whether scores are drawn at random, by ``chance``."""
     caveat: ClassVar[str] = ""
     """What the index assumes that may not hold, in a sentence for reports."""
     consistent: ClassVar[Any] = False
@@ -301,6 +303,7 @@ class BetaPosterior(Index):
 
     prior = True
     consistent = True
+    random = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:
@@ -324,6 +327,7 @@ class AnglePosterior(Index):
     superarm's own, without a regret bound. Here the level of an arm is its number of pulls.
     """
 
+    random = True
     caveat = "It samples every entry independently, as if arms and items were."
     inverts = True
 
@@ -350,6 +354,7 @@ class GaussianSample(Index):
     """
 
     scale: float = 0.5
+    random = True
     caveat = "It samples every entry independently, as if arms and items were."
     inverts = True
 

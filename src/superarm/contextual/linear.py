@@ -66,6 +66,10 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         "outcomes of one round are independent given the past"
     )
 
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        return self.rule.sampled
+
     def check(self) -> None:
         self.require_family("rule", Rule, "Ellipsoid()")
         self.require_family("oracle", Oracle, "Greedy()")

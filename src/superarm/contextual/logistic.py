@@ -169,6 +169,10 @@ class LogisticPolicy(ContextPolicy[LogitMemory]):
         "outcomes of one round are independent given the past; no regret bound is known for it"
     )
 
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        return self.draws > 0.0
+
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("draws", self.draws >= 0.0, "give a number >= 0")
@@ -254,6 +258,10 @@ class GroupedPolicy(ContextPolicy[RegressionMemory]):
     oracle: Oracle = Default()
     learns = LogisticModel
     remembers = RegressionMemory
+
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        return self.index.random
 
     def choose(self, problem: "Problem", view: View, memory: RegressionMemory) -> Ints:
         _, q, counts = self._cells(problem, view, memory)

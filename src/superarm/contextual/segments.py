@@ -17,6 +17,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy, choose_batches
 from superarm.policies.memory import NEVER, Arrays, Memory, SplitMemory, new_rows, one_or_many, segment_rows
+from superarm.policies.wrappers import of_inner
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -133,15 +134,14 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
     pooling: float = 0.0
     learns = Segments
     remembers = SegmentMemory
+    rounding = of_inner("rounding")
+    random = of_inner("random")
+    whole_batches = of_inner("whole_batches")
+    cascade = of_inner("cascade")
 
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
         self.require("pooling", self.pooling >= 0.0, "give a number >= 0")
-
-    @property
-    def rounding(self) -> str:  # type: ignore[override]
-        """How the policy on the segment records outcomes."""
-        return self.policy.rounding
 
     @property
     def caveat(self) -> str:  # type: ignore[override]

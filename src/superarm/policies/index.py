@@ -103,6 +103,14 @@ class IndexPolicy(Policy[IndexMemory]):
         return bool(self.index.consistent) and not self.shared
 
     @property
+    def random(self) -> bool:  # type: ignore[override]
+        return self.index.random
+
+    @property
+    def cascade(self) -> bool:  # type: ignore[override]
+        return bool(self.oracle.cascade)
+
+    @property
     def caveat(self) -> str:  # type: ignore[override]
         if self.shared:
             return "One number per round decides all scores: it explores as if all entries erred together."

@@ -148,6 +148,7 @@ class PooledThompson(Policy[PoolMemory]):
     oracle: Oracle = Default()
     remembers = PoolMemory
     shares_segments = True
+    random = True
     caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
 
     def check(self) -> None:

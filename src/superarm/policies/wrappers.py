@@ -29,6 +29,11 @@ def random_batch(problem: "Problem", view: View) -> Ints:
     return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
 
+def of_inner(fact: str) -> Any:
+    """A fact about a policy that is that of the policy inside it."""
+    return property(lambda outer: getattr(outer.policy, fact))
+
+
 class Wrapper(Policy[Any]):
     """A policy that lets another one learn and have the memory; override ``choose``."""
 
@@ -37,25 +42,14 @@ class Wrapper(Policy[Any]):
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
 
-    @property
-    def rounding(self) -> str:  # type: ignore[override]
-        return self.policy.rounding
-
-    @property
-    def caveat(self) -> Any:  # type: ignore[override]
-        return self.policy.caveat
-
-    @property
-    def reads_context(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.reads_context)
-
-    @property
-    def shares_segments(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.shares_segments)
-
-    @property
-    def forgets(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.forgets)
+    rounding = of_inner("rounding")
+    caveat = of_inner("caveat")
+    reads_context = of_inner("reads_context")
+    shares_segments = of_inner("shares_segments")
+    forgets = of_inner("forgets")
+    random = of_inner("random")
+    whole_batches = of_inner("whole_batches")
+    cascade = of_inner("cascade")
 
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
@@ -90,6 +84,7 @@ class EpsilonGreedy(Wrapper):
     policy: Policy[Any]
     epsilon: float = 0.1
     decay: float = 0.0
+    random = True
 
     def check(self) -> None:
         super().check()
@@ -107,6 +102,8 @@ class EpsilonGreedy(Wrapper):
 
 class Uniform(Policy[Memory]):
     """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
+
+    random = True
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
@@ -128,6 +125,8 @@ class OneGaussian(Policy[Memory]):
     """
 
     oracle: Oracle
+    random = True
+    cascade = True
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "TopArms()")

@@ -355,7 +355,7 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
     Bernstein(rho=1)
     """
-    make = components.find_policy(spec.name).make
+    make = components.find_policy(spec.name)
     policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
     if spec.baseline is not UNSET and arms is not None:
         try:
