@@ -83,6 +83,7 @@ class Spread(Coverage):
     simulations: int = 200
     submodular = False
     additive = False
+    triggers = True
 
     def check(self) -> None:
         self.convert("simulations", count(self.simulations, "simulations", 1, "Spread"))
