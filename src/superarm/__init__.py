@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from superarm import offline as offline
     from superarm import oracles as oracles
     from superarm import policies as policies
+    from superarm import random as random
     from superarm import rewards as rewards
     from superarm import service as service
     from superarm import simulation as simulation
@@ -77,7 +78,8 @@ _HOMES = {
 }
 _PACKAGES = (
     *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
-    *("indices", "items", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("indices", "items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing"),
+    "theory",
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),

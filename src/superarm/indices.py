@@ -40,7 +40,7 @@ class Chance:
 
     def normal(self) -> Floats:
         """Standard normal numbers, by inversion of the uniform ones."""
-        return streams.quantile(streams.move_inside(self.uniform()))
+        return streams.normal(self.uniform())
 
 
 class Index(Component):

@@ -21,7 +21,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import KL, Chance, Index
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
-from superarm.policies.base import try_every_arm
+from superarm.policies.base import fact_of, try_every_arm
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, join, split, under
 
 if TYPE_CHECKING:
@@ -258,10 +258,7 @@ class GroupedPolicy(ContextPolicy[RegressionMemory]):
     oracle: Oracle = Default()
     learns = LogisticModel
     remembers = RegressionMemory
-
-    @property
-    def random(self) -> bool:  # type: ignore[override]
-        return self.index.random
+    random = fact_of("index", "random")
 
     def choose(self, problem: "Problem", view: View, memory: RegressionMemory) -> Ints:
         _, q, counts = self._cells(problem, view, memory)

@@ -15,9 +15,8 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
-from superarm.policies.base import Policy, choose_batches
+from superarm.policies.base import Policy, choose_batches, fact_of
 from superarm.policies.memory import NEVER, Arrays, Memory, SplitMemory, new_rows, one_or_many, segment_rows
-from superarm.policies.wrappers import of_inner
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -134,10 +133,10 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
     pooling: float = 0.0
     learns = Segments
     remembers = SegmentMemory
-    rounding = of_inner("rounding")
-    random = of_inner("random")
-    whole_batches = of_inner("whole_batches")
-    cascade = of_inner("cascade")
+    rounding = fact_of("policy", "rounding")
+    random = fact_of("policy", "random")
+    whole_batches = fact_of("policy", "whole_batches")
+    cascade = fact_of("policy", "cascade")
 
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")

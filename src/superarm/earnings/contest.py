@@ -116,7 +116,7 @@ class ServedShop:
             x = self.shop.people[self.rows[:, None], person[:, None], slates].astype(float)
         if self.kind.spread:
             size = np.log(np.take_along_axis(self.shop.amounts, slates, 1)) - self.kind.spread**2 / 2.0
-            z = streams.quantile(streams.move_inside(u[:, :, 1]))
+            z = streams.normal(u[:, :, 1])
             x *= np.minimum(1.0, np.exp(size + self.kind.spread * z))
         if self.kind.form != "items":
             return x[:, :, None], None

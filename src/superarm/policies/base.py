@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Memory)
 
 
+def fact_of(part: str, fact: str) -> Any:
+    """A fact about a policy that is that of a part of it, such as its index."""
+    return property(lambda policy: getattr(getattr(policy, part), fact))
+
+
 class Policy(Component, Generic[M]):
     """A policy. Subclass it and define ``choose``; the rest has defaults.
 

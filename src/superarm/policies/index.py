@@ -15,7 +15,7 @@ from superarm.indices import KL, Bernstein, Chance, Index
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.oracles.greedy import Greedy
-from superarm.policies.base import Policy, try_every_arm
+from superarm.policies.base import Policy, fact_of, try_every_arm
 from superarm.policies.memory import Memory
 from superarm.rewards import Coverage
 from superarm.screen import new_screen
@@ -89,6 +89,8 @@ class IndexPolicy(Policy[IndexMemory]):
     start: bool = True
     shared: bool = False
     remembers = IndexMemory
+    random = fact_of("index", "random")
+    cascade = fact_of("oracle", "cascade")
 
     def check(self) -> None:
         self.require_family("index", Index, "Bernstein()")
@@ -101,14 +103,6 @@ class IndexPolicy(Policy[IndexMemory]):
     @property
     def consistent(self) -> bool:  # type: ignore[override]
         return bool(self.index.consistent) and not self.shared
-
-    @property
-    def random(self) -> bool:  # type: ignore[override]
-        return self.index.random
-
-    @property
-    def cascade(self) -> bool:  # type: ignore[override]
-        return bool(self.oracle.cascade)
 
     @property
     def caveat(self) -> str:  # type: ignore[override]

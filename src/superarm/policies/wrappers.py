@@ -16,7 +16,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import Mean
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
-from superarm.policies.base import Policy
+from superarm.policies.base import Policy, fact_of
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Arrays, Memory, inside, under, with_more_arms
 
@@ -29,11 +29,6 @@ def random_batch(problem: "Problem", view: View) -> Ints:
     return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
 
-def of_inner(fact: str) -> Any:
-    """A fact about a policy that is that of the policy inside it."""
-    return property(lambda outer: getattr(outer.policy, fact))
-
-
 class Wrapper(Policy[Any]):
     """A policy that lets another one learn and have the memory; override ``choose``."""
 
@@ -42,14 +37,14 @@ class Wrapper(Policy[Any]):
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
 
-    rounding = of_inner("rounding")
-    caveat = of_inner("caveat")
-    reads_context = of_inner("reads_context")
-    shares_segments = of_inner("shares_segments")
-    forgets = of_inner("forgets")
-    random = of_inner("random")
-    whole_batches = of_inner("whole_batches")
-    cascade = of_inner("cascade")
+    rounding = fact_of("policy", "rounding")
+    caveat = fact_of("policy", "caveat")
+    reads_context = fact_of("policy", "reads_context")
+    shares_segments = fact_of("policy", "shares_segments")
+    forgets = fact_of("policy", "forgets")
+    random = fact_of("policy", "random")
+    whole_batches = fact_of("policy", "whole_batches")
+    cascade = fact_of("policy", "cascade")
 
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
@@ -138,7 +133,7 @@ class OneGaussian(Policy[Memory]):
         self.oracle.validate(problem)
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        z = streams.quantile(streams.move_inside(streams.shared_uniform(view.keys, view.t)))
+        z = streams.normal(streams.shared_uniform(view.keys, view.t))
         mean = view.tally.mean
         narrow = problem.support.by_arm(log(view.t + 1.0) / (view.counts + 1.0))
         wide = np.maximum(np.sqrt(mean * (1.0 - mean) * narrow), narrow)
