@@ -1,4 +1,4 @@
-// Made from the OpenAPI document by tools/typescript_types.py: do not edit.
+// Made from the OpenAPI document by dev/tools/typescript_types.py: do not edit.
 
 /** A decision was shown. */
 export interface ActivateBody {

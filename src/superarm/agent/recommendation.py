@@ -83,8 +83,8 @@ SITUATIONS = (
         "policies",
         "kl_moss",
         "With one item, no context and no list to start from, it earned more than pooled_thompson in the first 1,000 "
-        "visits of simulated shops, and as much in 20,000 (python -m benchmarks.from_nothing); and it keeps to a wrong "
-        "arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from the "
+        "visits of simulated shops, and as much in 20,000 (python -m dev.benchmarks.from_nothing); and it keeps to a "
+        "wrong arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from the "
         "first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
     ),
     Situation(

@@ -124,7 +124,7 @@ class PooledThompson(Policy[PoolMemory]):
     ----------
     sharpness
         How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
-        runs (``python -m benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
+        runs (``python -m dev.benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
         decisions show several items of an arm at once.
     baseline
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
