@@ -21,7 +21,7 @@ AT_THE_TOP = [
     *("recommend", "simulate", "uniform"),
 ]
 PACKAGES = [
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
+    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
     *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
     *("simulation", "testing", "theory"),
 ]

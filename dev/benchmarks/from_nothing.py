@@ -10,9 +10,9 @@ import argparse
 import numpy as np
 
 import superarm as sa
+from dev.earnings.contest import ServedShop
+from dev.earnings.shops import KINDS, Draft, Kind, draw_shop
 from superarm.core.arrays import Floats
-from superarm.earnings.contest import ServedShop
-from superarm.earnings.shops import KINDS, Draft, Kind, draw_shop
 
 SHOPS = {  # products, places of a page, median rate, deviation of its logarithm
     "plain": (200, 6, 0.03, 0.6),

@@ -1,7 +1,7 @@
-"""What a learner earns that knows the rates of a shop, but not whose they are: ``python -m dev.benchmarks.known_rates``.
+"""What a learner earns that knows the rates of a shop, not whose they are: ``python -m dev.benchmarks.known_rates``.
 
 It is Thompson sampling whose prior of each product is the shop's own table of rates, without the products' names. Every
-click is told at once and none is lost. So this learner knows more than any policy of ``superarm run earnings``, and is
+click is told at once and none is lost. So this learner knows more than any policy of ``python -m dev.earnings``, and is
 told more. The program prints the share of the best slates' earnings, the median and the worst of the draws, by the
 power to which the likelihood is raised (2: as ``pooled_thompson``). Another rule than Thompson sampling may earn more.
 
@@ -20,8 +20,8 @@ import argparse
 
 import numpy as np
 
+from dev.earnings.shops import KINDS, Shop, draw_shop, greedy_slate
 from superarm.core.arrays import Floats
-from superarm.earnings.shops import KINDS, Shop, draw_shop, greedy_slate
 
 
 class Posterior:

@@ -11,9 +11,9 @@ import argparse
 import numpy as np
 
 import superarm as sa
+from dev.earnings.contest import ServedShop
+from dev.earnings.shops import KINDS, Draft, Kind, Rng, Shop, draw_shop
 from superarm.core.arrays import Floats, Ints
-from superarm.earnings.contest import ServedShop
-from superarm.earnings.shops import KINDS, Draft, Kind, Rng, Shop, draw_shop
 from superarm.offline.mean_sequences import BoundedSums, Stratum, strata_radius
 
 SPREAD, N_ARMS, K, VISITS = 0.8, 200, 6, 20_000

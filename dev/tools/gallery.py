@@ -1,4 +1,4 @@
-"""Draw the pictures of the gallery: every shipped experiment, at a small size.
+"""Draw the pictures of the gallery: every experiment that is shipped or in dev/experiments, at a small size.
 
     make gallery                       the pictures that are missing, or whose experiment or size has changed
     python -m dev.tools.gallery items      these, in any case
@@ -17,9 +17,11 @@ from typing import Any
 
 from superarm.experiments import Experiment, Study
 from superarm.experiments.report.figures import inline_svg, plot_curves, plot_sweeps
-from superarm.experiments.spec.experiment import list_shipped, load_shipped
+from superarm.experiments.spec.experiment import find_experiment, list_shipped
 
 PLACE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "gallery"
+OTHERS = {file.stem: str(file) for file in Path(__file__).resolve().parents[1].glob("experiments/*.toml")}
+"""The experiments that the library does not ship."""
 RECORD = PLACE / "pictures.json"
 SCALE = 1.35
 """Pixels per point: as wide as a column of the site."""
@@ -73,12 +75,22 @@ SIZES = {
 """The size of each picture: together a few minutes of processor time, half of it for the one-time compilation."""
 
 
+def find(name: str) -> Experiment:
+    """An experiment of the gallery."""
+    return find_experiment(OTHERS.get(name, name))
+
+
 def reduce_experiment(name: str) -> Experiment:
-    """The shipped experiment ``name`` at the size of its picture, without claims and words."""
-    size, experiment = SIZES[name], load_shipped(name)
+    """The experiment ``name`` at the size of its picture, without claims and words."""
+    size, experiment = SIZES[name], find(name)
     instances = {key: value for key, value in experiment.instances.items() if key in (size.instances or [key])}
     small = {"horizon": size.horizon, "replications": size.replications, "instances": instances}
     return replace(experiment, claims=(), title="", text="", **small)
+
+
+def digest(experiment: Experiment) -> str:
+    """The digest of an experiment wherever its imports are."""
+    return replace(experiment, imports=()).digest
 
 
 def draw_study(study: Study, axis: str) -> Any:
@@ -114,14 +126,14 @@ def draw(name: str) -> dict[str, Any]:
     experiment = reduce_experiment(name)
     with tempfile.TemporaryDirectory() as directory:
         study = experiment.run(directory, progress=False)
-        title = f"Regret of each policy: {load_shipped(name).title}"
+        title = f"Regret of each policy: {find(name).title}"
         write_svg(draw_study(study, SIZES[name].axis), PLACE / f"{name}.svg", title)
         numbers = study.digest
     return {
         "horizon": experiment.horizon,
         "replications": experiment.replications,
         "instances": list(experiment.instances),
-        "experiment": experiment.digest,
+        "experiment": digest(experiment),
         "numbers": numbers,
     }
 
@@ -130,7 +142,7 @@ def main(names: list[str]) -> None:
     """Draw the experiments of the command line, or those whose pictures are out of date."""
     PLACE.mkdir(exist_ok=True)
     record = read_record()
-    outdated = [name for name in list_shipped() if not is_current(name, record)]
+    outdated = [name for name in [*list_shipped(), *OTHERS] if not is_current(name, record)]
     for name in names or outdated:
         record[name] = draw(name)
         print(f"gallery: {name}.svg", flush=True)
@@ -139,7 +151,7 @@ def main(names: list[str]) -> None:
 
 def is_current(name: str, record: dict[str, Any]) -> bool:
     """Whether the picture is there and shows the experiment as it is shipped, at the size of ``SIZES``."""
-    known = record.get(name, {}).get("experiment") == reduce_experiment(name).digest
+    known = record.get(name, {}).get("experiment") == digest(reduce_experiment(name))
     return known and (PLACE / f"{name}.svg").exists()
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import matplotlib
 import numpy as np
 
+from dev.earnings.commands import VISITS, play
+from dev.earnings.shops import KINDS
 from dev.tools.example_pictures import INKED
 from dev.tools.gallery import write_svg
-from superarm.earnings.commands import VISITS, play
-from superarm.earnings.shops import KINDS
 from superarm.experiments.report.figures import INK, figure_settings
 from superarm.simulation.plots import new_figure
 

@@ -17,6 +17,7 @@ from dev.tools.http_interface import write_operations
 
 DOCS = Path(__file__).parents[2] / "docs"
 SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
+OTHERS = Path(__file__).parents[1] / "experiments"
 RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m dev.tools.gallery``."""
 GROUPS = {
@@ -29,22 +30,23 @@ GROUPS = {
     ),
     "Features and changing rates": ("context", "context-constants", "context-batch", "changing"),
 }
-"""The shipped experiments, in the order of the gallery."""
+"""The experiments, shipped or in dev/experiments, in the order of the gallery."""
 HEAD = "| option | meaning |\n|---|---|"
 """The first lines of a table of options."""
 
 
 def write_gallery() -> str:
-    """One section per shipped experiment: what it asks, its picture, and the command that runs it."""
+    """One section per experiment: what it asks, its picture, and the command that runs it."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    missing = {file.stem for file in SPECS.glob("*.toml")} ^ {name for names in GROUPS.values() for name in names}
+    files = {file.stem: file for home in (SPECS, OTHERS) for file in home.glob("*.toml")}
+    missing = set(files) ^ {name for names in GROUPS.values() for name in names}
     if missing:
-        raise ValueError(f"GROUPS and the shipped experiments differ in {sorted(missing)}")
+        raise ValueError(f"GROUPS and the experiments differ in {sorted(missing)}")
     parts = []
     for group, names in GROUPS.items():
         parts.append(f"## {group}\n")
         for name in names:
-            experiment = tomllib.loads((SPECS / f"{name}.toml").read_text(encoding="utf-8"))
+            experiment = tomllib.loads(files[name].read_text(encoding="utf-8"))
             title, text = experiment["title"], experiment["text"].strip().partition("\n\n")[0]
             picture = f"![Regret of each policy: {title}](gallery/{name}.svg)\n"
             parts += [f"### {title}\n", text + "\n", picture, _describe_size(experiment, record[name])]
@@ -59,7 +61,9 @@ def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
         said.append(f"only {', '.join(shown['instances'])}")
     complete = " and ".join(f"{experiment[key]:,} {unit}" for key, unit in fields.items())
     smaller = f" The picture is smaller: {', '.join(said)}." if said else ""
-    return f"*`superarm run {experiment['name']}`: {complete}.{smaller}*\n"
+    shipped = (SPECS / f"{experiment['name']}.toml").exists()
+    named = experiment["name"] if shipped else f"dev/experiments/{experiment['name']}.toml"
+    return f"*`superarm run {named}`: {complete}.{smaller}*\n"
 
 
 def write_commands() -> str:

@@ -84,23 +84,23 @@ SITUATIONS = (
         "kl_moss",
         "With one item, no context and no list to start from, it earned more than pooled_thompson in the first 1,000 "
         "visits of simulated shops, and as much in 20,000 (python -m dev.benchmarks.from_nothing); and it keeps to a "
-        "wrong arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from the "
-        "first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
+        "wrong arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from "
+        "the first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
     ),
     Situation(
         lambda problem, whole, listed: whole,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). That "
-        "decisions show all items changes nothing here: directional_kl_moss, which uses it, needs several items, a "
-        "reward with linear gains, as Coverage or Linear, and no context. It has no regret bound; kl_ucb is the choice "
-        "with a proof.",
+        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). "
+        "That decisions show all items changes nothing here: directional_kl_moss, which uses it, needs several "
+        "items, a reward with linear gains, as Coverage or Linear, and no context. It has no regret bound; kl_ucb is "
+        "the choice with a proof.",
     ),
     Situation(
         lambda problem, whole, listed: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). It "
+        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). It "
         "has no regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at "
         "once, take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often "
         "than not, kl_moss (docs/background/choosing-a-policy.md).",

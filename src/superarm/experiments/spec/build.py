@@ -34,7 +34,6 @@ _POLICY_MODULES = ("superarm.policies.catalog", "superarm.contextual.catalog")
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
     "superarm.simulation.contextual_instances",
-    "superarm.experiments.applications",
     "superarm.data.instances",
 )
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from dev.earnings.contest import Earnings
 from superarm.core.arrays import Floats, Ints
-from superarm.earnings.contest import Earnings
 
 FIRST, EARLY = 1_000, 5_000
 """The visits after which earnings are shown, besides all of them."""

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from dev.earnings.shops import Shop
 from superarm.context.context import Contexts
 from superarm.contextual.catalog import for_context
 from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.tally import Feedback, View
-from superarm.earnings.shops import Shop
 from superarm.policies.base import Policy
 from superarm.policies.memory import Memory
 from superarm.simulation.replicate import seeds

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from dev.earnings.shops import Draft, Kind, Shop, common_places, make_problem
 from superarm.core.arrays import Bools, Floats
 from superarm.data import SOURCES, read_open_bandit
 from superarm.data.files import cache_directory
 from superarm.data.readers import read_movielens_100k
-from superarm.earnings.shops import Draft, Kind, Shop, common_places, make_problem
 
 MOVIELENS, OPEN_BANDIT = "MovieLens-100k", "Open Bandit"
 FILES = {MOVIELENS: "recbole-*.whl", OPEN_BANDIT: SOURCES["open-bandit"].file}

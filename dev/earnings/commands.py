@@ -1,5 +1,7 @@
-"""``superarm run earnings``: every policy in every shop, and the table of what they earned."""
+"""``python -m dev.earnings``: every policy in every shop, and the table of what they earned."""
 
+import functools
+import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -7,10 +9,10 @@ from typing import Any
 
 import click
 
-from superarm.earnings.contest import ServedShop
-from superarm.earnings.people import draw_real, real_shops
-from superarm.earnings.report import Entry, format_summary, format_table, summarise, write_report
-from superarm.earnings.shops import KINDS, Shop, draw_shop
+from dev.earnings.contest import ServedShop
+from dev.earnings.people import draw_real, real_shops
+from dev.earnings.report import Entry, format_summary, format_table, summarise, write_report
+from dev.earnings.shops import KINDS, Shop, draw_shop
 from superarm.policies import Policy, cts, discounted, kl_moss, kl_ucb, pooled_thompson
 
 VISITS = 20_000
@@ -46,15 +48,20 @@ def run_contest(draws: int, shops: list[str], visits: int, workers: int, tell: C
     return entries
 
 
-def run_earnings(out: Path | None, draws: int, shops: tuple[str, ...], workers: int, quiet: bool) -> None:
-    """Run the contest, print its table, and write table and figure."""
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results/earnings"), show_default=True)
+@click.option("--draws", type=click.IntRange(2), default=20, show_default=True, help="Draws of each shop.")
+@click.option("--shop", "shops", multiple=True, help="A shop, all by default; may be given several times.")
+@click.option("--workers", type=click.IntRange(1), help="How many processes; all cores by default.")
+def main(out: Path, draws: int, shops: tuple[str, ...], workers: int | None) -> None:
+    """Measure what policies earn in shops with known truth, relative to the shop's own list."""
     known = [*KINDS, *real_shops()]
     unknown = [shop for shop in shops if shop not in known]
     if unknown:
         raise click.UsageError(f"there is no shop {unknown[0]!r}; there are {', '.join(known)}")
     chosen = [shop for shop in known if not shops or shop in shops]
-    entries = run_contest(draws, chosen, VISITS, workers, lambda line: None if quiet else click.echo(line, err=True))
-    if not quiet:
-        click.echo(f"{format_summary(entries)}\n\n{format_table(entries)}")
-    for path in write_report(entries, out or Path("results") / "earnings"):
+    tell = functools.partial(click.echo, err=True)
+    entries = run_contest(draws, chosen, VISITS, workers or os.cpu_count() or 1, tell)
+    click.echo(f"{format_summary(entries)}\n\n{format_table(entries)}")
+    for path in write_report(entries, out):
         click.echo(f"{'figure' if path.suffix == '.png' else 'table'}: {path}")

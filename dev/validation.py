@@ -1,4 +1,4 @@
-"""The estimators against simulated truth: bias, spread, error and coverage for several kinds of logging policies.
+"""The estimators against simulated truth, ``python -m dev.validation``: bias, error, coverage of intervals.
 
 All scenarios have 10 arms, 4 items, slates of 3 and the coverage reward. The means are drawn from [0.02, 0.4].
 """
@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 
 from superarm.actions import Subsets
@@ -190,3 +191,17 @@ def format_learning(found: list[LearningErrors]) -> list[str]:
     """How far learnt slates fell short, as a Markdown table."""
     lines = ["| slate that is best at | mean shortfall | in 95 % of the logs below |", "|---|---|---|"]
     return lines + [f"| {one.rule} | {one.mean:.3f} | {one.high:.3f} |" for one in found]
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(20), default=2000, show_default=True, help="Rounds per log.")
+@click.option("--replications", type=click.IntRange(2), default=100, show_default=True, help="Logs per kind.")
+def main(rounds: int, replications: int) -> None:
+    """Measure every estimator on simulated logs of which the truth is known."""
+    click.echo("\n".join(format_errors(measure_estimators(rounds, replications))))
+    click.echo()
+    click.echo("\n".join(format_learning(measure_learning(rounds, replications))))
+
+
+if __name__ == "__main__":
+    main()
