@@ -10,6 +10,6 @@ finds the keys in ``view.keys``, an environment is given them: one word for each
 ((2, 1, 1), (2, 10, 1), True)
 """
 
-from superarm.core.streams import coins, normal, shared_uniform, uniform
+from superarm.core.streams import SHARED, coins, normal, shared_uniform, states, uniform
 
-__all__ = ["coins", "normal", "shared_uniform", "uniform"]
+__all__ = ["SHARED", "coins", "normal", "shared_uniform", "states", "uniform"]

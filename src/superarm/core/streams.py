@@ -74,7 +74,13 @@ def number(z: Any) -> Floats:
 
 
 def states(keys: Any, t: int, index: Any) -> Any:
-    """The state of every (replication, index) in round ``t``: (R,) and (R, n) or (n,) give (R, n)."""
+    """The state of every (replication, index) in round ``t``: (R,) and (R, n) or (n,) give (R, n).
+
+    A component that needs very many numbers can begin sequences of its own with these words.
+
+    >>> states(np.array([5], np.uint64), 3, np.array([SHARED])).dtype
+    dtype('uint64')
+    """
     base = mix(keys ^ _U(int(t) * int(ROUND) % 2**64))
     return mix(base[:, None] + np.asarray(index).astype(np.uint64) * INDEX)
 

@@ -14,7 +14,6 @@ from superarm import actions, contextual, policies
 from superarm.actions import Actions
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
-from superarm.diffusion import Spread
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
 Make = Callable[..., Any]
@@ -38,7 +37,6 @@ REWARDS: dict[str, Make] = {
     "logistic": Logistic,
     "clipped_linear": ClippedLinear,
     "conjunctive": Conjunctive,
-    "spread": Spread,
 }
 ACTIONS: dict[str, Make] = {}
 

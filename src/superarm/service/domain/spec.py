@@ -270,8 +270,6 @@ def to_problem(spec: ProblemSpec) -> Problem:
     arms, items = Names(spec.arms, "arms"), Names(names, "items")
     check_size(len(spec.arms), len(names), spec.support)
     _check_learnt(spec)
-    if spec.reward.name == "spread" and spec.arms != names:
-        raise InvalidArgument("items", "differ from the arms", "with the reward spread both are the nodes")
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
     reward = to_reward(spec.reward)

@@ -8,10 +8,36 @@ one array: set s is ``nodes[start[s]:start[s + 1]]``. ``state`` (1,) is that of 
 # mypy: ignore-errors
 import numpy as np
 
-from superarm.kernels.numeric import INDEX, ROUND, STEP, inner, kernel, mix, number
+try:
+    from numba import njit
+
+    kernel = njit(cache=True, nogil=True, error_model="numpy")
+except ImportError:  # plain Python
+
+    def kernel(function):
+        return function
 
 
-@inner
+STEP, ROUND, INDEX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95), np.uint64(0xAF251AF3B0F025B5)
+MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_11, _27, _30, _31 = (np.uint64(n) for n in (11, 27, 30, 31))
+
+
+@kernel
+def mix(z):
+    """The finaliser of SplitMix64, [Steele2014]_."""
+    z = (z ^ (z >> _30)) * MIX1
+    z = (z ^ (z >> _27)) * MIX2
+    return z ^ (z >> _31)
+
+
+@kernel
+def number(z):
+    """The uniform number of a state, as those of ``superarm.random``."""
+    return float(mix(z) >> _11) * 2.0**-53
+
+
+@kernel
 def following(state):
     state[0] += STEP
     return number(state[0])

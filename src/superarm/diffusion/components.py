@@ -5,17 +5,17 @@ random root is reached in a random live-edge graph, [BorgsEtAl2014]_: the spread
 probability that they hit a random set.
 """
 
+import importlib
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from superarm import random
 from superarm.actions.subsets import Subsets
-from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, floats, probabilities
 from superarm.core.errors import InvalidArgument
-from superarm.core.ops import loop
 from superarm.core.support import Sparse
 from superarm.environments.base import Answer, Environment
 from superarm.oracles.base import Guarantee, Oracle
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from superarm.core.problem import Problem
     from superarm.core.tally import View
 
-__all__ = ["IMM", "IndependentCascade", "Spread"]
-
 MAX_UNSURE_EDGES = 10
 """Up to this many edges with a probability strictly between 0 and 1, all live-edge graphs are enumerated."""
 
@@ -34,6 +32,15 @@ GREEDY = 1.0 - 1.0 / math.e
 """The limit of greedy's alpha for a monotone submodular reward, [NemhauserWolseyFisher1978]_."""
 
 _KEY = np.uint64(0x6A09E667F3BCC909)
+
+
+silent = np.errstate(over="ignore")
+"""For loops in plain Python: words of random numbers wrap around."""
+
+
+def loop(name: str) -> Any:
+    """A compiled loop, or a plain one without numba; numba is imported with the first."""
+    return getattr(importlib.import_module("superarm.diffusion.loops"), name)
 
 
 class Graph(NamedTuple):
@@ -88,6 +95,7 @@ class Spread(Coverage):
     def check(self) -> None:
         self.convert("simulations", count(self.simulations, "simulations", 1, "Spread"))
 
+    @silent
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         graph, spread = graph_of(problem.support), loop("mean_spread")
         edges = [flat(problem.support, one) for one in q]
@@ -154,12 +162,14 @@ class IndependentCascade(Environment):
         for name, value in (("p", chance), ("weights", w), ("graph", graph), ("sets", sets)):
             self.convert(name, value)
 
+    @silent
     def _sample(self, graph: Sparse, p: Floats, weights: Floats) -> tuple[Ints, Any, Floats]:
         edges, state = graph_of(graph), np.random.SeedSequence(self.seed).generate_state(1, np.uint64)
         drawn = loop("sample_sets")(*edges[2:], p, weights, self.samples, state)
         first, held = loop("sets_by_node")(*drawn, graph.n_arms)
         return first, held, np.full(self.samples, float(weights.sum()) / self.samples)
 
+    @silent
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         n, widest, diffuse = problem.n_arms, problem.support.widest, loop("diffuse")
         outcome, active = np.zeros((len(action), n, widest)), np.full((len(action), n), -1)
@@ -288,6 +298,7 @@ class IMM(Oracle):
         self.require("ell", 0.0 < self.ell < math.inf, "give a finite number > 0")
         self.require("epsilon", 0.0 < self.epsilon < GREEDY, "give a number in (0, 1 - 1/e)")
 
+    @silent
     def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
         out, edges = np.full((len(view), problem.k), -1), graph_of(problem.support)
         for r in range(len(view)):
@@ -298,7 +309,7 @@ class IMM(Oracle):
             chosen[: len(pinned)] = pinned
             graph = condense(edges, flat(problem.support, q[r if len(q) > 1 else 0]), problem.weights)
             p = flat(problem.support, q[r if len(q) > 1 else 0])
-            state = streams.states(view.keys[r : r + 1], view.t, np.array([streams.SHARED]))[0]
+            state = random.states(view.keys[r : r + 1], view.t, np.array([random.SHARED]))[0]
             fill = (graph.home, view.counts[r], view.eligible[r], len(pinned), chosen)
             least = self._lower_bound(problem, graph, p, fill, state)
             n_sets = math.ceil(_sets_at_full_spread(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
