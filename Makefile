@@ -116,18 +116,18 @@ $(ACTIONLINT): $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Code lines and files of each package beside its budget in tools/weight.toml.
+# Code lines and files of each package beside its budget in dev/weight.toml.
 weight: $(READY)
-	$(BIN)/python -m tools.weight
+	$(BIN)/python -m dev.tools.weight
 
 layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 test-versions:
-	$(PYTHON) -m tools.versions
+	$(PYTHON) -m dev.tools.versions
 
 test-package: $(READY)
-	$(BIN)/python -m tools.package_test
+	$(BIN)/python -m dev.tools.package_test
 
 # What Open Bandit Pipeline estimates on the arrays of tests/offline; obp is installed without its dependencies.
 OBP := .venv-obp
@@ -142,16 +142,16 @@ OPENAPI := .venv-openapi
 generated-client: $(READY)
 	$(PYTHON) -m venv $(OPENAPI)
 	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
-	PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
+	PYTHONPATH=. $(BIN)/python dev/tools/generated_client.py $(OPENAPI)
 
 responsive: $(READY)
-	$(BIN)/python -m benchmarks.responsiveness --at-most 250
+	$(BIN)/python -m dev.benchmarks.responsiveness --at-most 250
 
 fuzz: $(READY)
 	SUPERARM_FUZZ=$(SECONDS) $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py
 
 pristine: $(READY)
-	$(BIN)/python tools/pristine.py
+	$(BIN)/python dev/tools/pristine.py
 
 # The documentation site; a warning is an error.
 docs: $(DOCS_READY)
@@ -162,15 +162,15 @@ docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory out/docs 8080
 
 docs-test: docs
-	$(BIN)/python -m pytest -q -n0 tools/test_site.py tools/test_gallery.py
+	$(BIN)/python -m pytest -q -n0 dev/tools/test_site.py dev/tools/test_gallery.py
 
 gallery: $(READY)
-	$(BIN)/python -m tools.gallery
+	$(BIN)/python -m dev.tools.gallery
 	@$(MAKE) --no-print-directory pages
 
 pages: $(READY)
-	$(BIN)/python -m tools.reference_pages
-	$(BIN)/python -m tools.typescript_types
+	$(BIN)/python -m dev.tools.reference_pages
+	$(BIN)/python -m dev.tools.typescript_types
 
 $(DOCS_READY): $(READY)
 	$(call install,docs)
@@ -188,16 +188,16 @@ manifests: $(MANIFESTS)/.ready
 	$(MANIFESTS)/bin/kubernetes-validate --strict deploy/kubernetes/sqlite.yaml deploy/kubernetes/postgres.yaml
 
 image: $(READY)
-	$(BIN)/python tools/image.py
+	$(BIN)/python dev/tools/image.py
 
 image-test: $(READY)
-	$(BIN)/python tools/image_test.py
+	$(BIN)/python dev/tools/image_test.py
 
 compose-test: $(READY) $(MANIFESTS)/.ready
-	$(BIN)/python tools/compose_test.py
+	$(BIN)/python dev/tools/compose_test.py
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m dev.benchmarks.engine
 
 clean:
 	rm -rf $(VENV) $(MANIFESTS) $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

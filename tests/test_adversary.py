@@ -3,7 +3,7 @@
 import numpy as np
 
 import superarm as sa
-from benchmarks.adversary import Arm, Plan, assess, changed, known, learnable, random_plan, search, to_instance
+from dev.benchmarks.adversary import Arm, Plan, assess, changed, known, learnable, random_plan, search, to_instance
 
 
 def test_a_policy_that_never_explores_is_locked_and_a_good_one_is_not():

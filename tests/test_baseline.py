@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from benchmarks.best_list import losses
+from dev.benchmarks.best_list import losses
 from superarm.policies import sliding_window
 
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from superarm import diffusion
 from superarm.actions import Subsets
-from superarm.core import ops
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
-from superarm.diffusion import IMM, IndependentCascade, Spread
+from superarm.diffusion import IMM, IndependentCascade, Spread, components
 from superarm.environments import Bernoulli
 from superarm.oracles import Default, certify, solve
 from superarm.rewards import Coverage
@@ -45,16 +43,14 @@ def test_cascades_are_as_recorded(seed, request):
     assert found == recorded(request)
 
 
-@pytest.mark.parametrize("mode", ["numpy", "numba"])
-def test_imm_finds_seeds_of_large_spread(mode):
+def test_imm_finds_seeds_of_large_spread():
     """Five graphs: never below alpha times the best spread by enumeration; fixed seeds."""
     for seed in range(5):
         p = graph(8, 0.15, seed)
         environment = IndependentCascade(p, samples=2000)
         problem = Problem(8, 8, Spread(), Subsets(2), None, p)
-        with ops.engine(mode):
-            seeds = solve(problem, p, IMM(0.4))
-            worth = environment.expected(problem, np.array(list(itertools.combinations(range(8), 2))), 1)
+        seeds = solve(problem, p, IMM(0.4))
+        worth = environment.expected(problem, np.array(list(itertools.combinations(range(8), 2))), 1)
         assert environment.expected(problem, seeds[None], 1)[0] >= IMM(0.4).guarantee(problem).alpha * worth.max()
 
 
@@ -96,7 +92,7 @@ def spread_problem(k=3, weights=WEIGHTS, simulations=4000):
 def test_spread_is_that_of_the_live_edge_graphs(monkeypatch):
     """Enumerated exactly; sampled, and simulated forward, within five standard errors (false alarms: 6e-7 each)."""
     exact, problem = IndependentCascade(P, WEIGHTS), spread_problem()
-    monkeypatch.setattr(diffusion, "MAX_UNSURE_EDGES", 0)
+    monkeypatch.setattr(components, "MAX_UNSURE_EDGES", 0)
     sampled = IndependentCascade(P, WEIGHTS, samples=5000)
     for seeds in SEEDS:
         truth, action = true_spread(seeds), np.array([seeds])
@@ -195,7 +191,7 @@ def test_what_does_not_fit_is_refused():
         (lambda: Spread(0), "simulations"),
         (lambda: IMM(0.7), "epsilon"),
         (lambda: IMM().validate(Problem(3, 3, Coverage(), Subsets(1))), "Spread"),
-        (lambda: Instance(problem, Bernoulli(P)), "IndependentCascade"),
+        (lambda: Instance(problem, Bernoulli(P)), "own_reward"),
         (lambda: certify(problem, P, [0, 1]), "sum over items"),
         (lambda: gaps(Instance(problem, IndependentCascade(P))), "sum over items"),
     ):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import superarm
+from dev.tools import reference_pages, typescript_types
+from dev.tools.package_examples import drop_times
 from superarm.service.http import openapi
 from superarm.service.http.operations import OPERATIONS
 from tests.pages import runner
-from tools import reference_pages, typescript_types
-from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
 OUTSIDE = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").glob("*.md"))]
@@ -125,7 +125,7 @@ def test_links_into_pages_name_a_heading(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_files_that_a_page_names_exist(page):
     """Those of the repository, in code font: sources, tests, tools."""
-    for name in re.findall(r"`((?:src|tests|tools|benchmarks|deploy|docs)/[\w./-]+)`", page.read_text()):
+    for name in re.findall(r"`((?:src|tests|dev|deploy|docs)/[\w./-]+)`", page.read_text()):
         assert (ROOT / name).exists(), name
 
 

@@ -64,7 +64,7 @@ def test_a_command_names_what_exists(line):
         targets = [word for word in words[1:] if "=" not in word and not word.startswith(("-", "."))]
         assert set(targets) <= TARGETS | {"PYTHON"}
     elif words[1:2] == ["-m"] and words[0].endswith("python"):
-        own = words[2].split(".")[0] in ("superarm", "benchmarks", "tools", "tests")
+        own = words[2].split(".")[0] in ("superarm", "dev", "tests")
         assert not own or importlib.util.find_spec(words[2]), words[2]
 
 

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 import superarm as sa
-from superarm.cli import main
+from dev import earnings
+from dev.earnings import KINDS, Earnings, Kind, ServedShop, commands, draw_shop, format_table, people, summarise
+from dev.earnings.shops import Draft, Shop, best_slates, make_problem, mean_amount
 from superarm.core import streams
-from superarm.earnings import KINDS, Earnings, Kind, ServedShop, commands, draw_shop, format_table, people, summarise
-from superarm.earnings.shops import Draft, Shop, best_slates, make_problem, mean_amount
 from superarm.policies import cts, discounted, kl_moss, pooled_thompson
 from superarm.simulation.replicate import seeds
 
@@ -38,12 +38,12 @@ def test_a_shop_has_a_list_that_is_good_and_can_be_beaten(name):
 
 def test_development_and_held_out_shops_are_apart():
     held_out = {name for name, kind in KINDS.items() if kind.held_out}
-    assert held_out == set(sa.earnings.HELD_OUT)
+    assert held_out == set(earnings.HELD_OUT)
     assert len(held_out) >= 6
     assert len(KINDS) >= 12
-    assert {kind.form for kind in sa.earnings.HELD_OUT.values()} == {"one", "items", "context"}
-    assert not {kind.make for kind in sa.earnings.HELD_OUT.values()} & {
-        kind.make for kind in sa.earnings.DEVELOPMENT.values()
+    assert {kind.form for kind in earnings.HELD_OUT.values()} == {"one", "items", "context"}
+    assert not {kind.make for kind in earnings.HELD_OUT.values()} & {
+        kind.make for kind in earnings.DEVELOPMENT.values()
     }
 
 
@@ -162,7 +162,7 @@ def test_the_table_says_when_a_policy_is_ahead_and_how_far_it_came():
     policy = np.concatenate([np.full((2, 2000), 0.5), np.full((2, 4000), 1.5)], 1)
     entry = summarise("shop", True, "mine", Earnings(policy, present, best))
     assert entry.ahead.tolist() == [4001, 4001]  # 1,000 less after 2,000 visits, half a unit more in each after that
-    row = sa.earnings.report.make_row(entry)
+    row = earnings.report.make_row(entry)
     assert row.first_1000 == 0.5
     assert row.first_5000 == (1000 + 4500) / 5000
     assert row.total == 7000 / 6000
@@ -198,8 +198,8 @@ def test_real_people_are_counted_as_they_are(tmp_path, monkeypatch):
 def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "VISITS", 120)
     monkeypatch.setenv("SUPERARM_DATA", str(tmp_path))
-    options = ["run", "earnings", "--draws", "2", "--shop", "corner", "--shop", "stars", "--workers", "1"]
-    done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")])
+    options = ["--draws", "2", "--shop", "corner", "--shop", "stars", "--workers", "1"]
+    done = CliRunner().invoke(commands.main, [*options, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert "| `kl_moss` | 1 held out |" in done.output
     assert "| stars* | `pooled_thompson` |" in done.output
@@ -214,7 +214,7 @@ def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkey
     assert mean == pytest.approx(float(next(r["total"] for r in rows if (r["shop"], r["policy"]) == ("stars", "cts"))))
     assert (tmp_path / "out" / "earnings.png").stat().st_size > 10_000
     assert (tmp_path / "out" / "earnings.md").read_text() in done.output
-    wrong = CliRunner().invoke(main, ["run", "earnings", "--shop", "nowhere"])
+    wrong = CliRunner().invoke(commands.main, ["--shop", "nowhere"])
     assert wrong.exit_code == 2
     assert "there is no shop 'nowhere'" in wrong.output
 
@@ -240,7 +240,7 @@ def test_page_and_readme_say_what_the_table_of_all_held_out_shops_has():
         table = [row for row in csv.DictReader(file) if row["held_out"] == "True"]
     page = (root / "docs" / "background" / "earnings.md").read_text()
     shops = {row["shop"] for row in table}
-    assert set(sa.earnings.HELD_OUT) < shops
+    assert set(earnings.HELD_OUT) < shops
     assert people.MOVIELENS in shops
     for policy in ("kl_ucb", "kl_moss", "cts", "pooled_thompson", "pooled_thompson, baseline"):
         rows = [row for row in table if row["policy"] == policy]

@@ -168,7 +168,7 @@ def printed(name, keys):
     pulls, sums = np.ones(6), attraction(0).copy()
     for t in range(1, ROUNDS + 1):
         if name == "ts":  # Cheung, Tan, Zhong, Algorithm 1
-            z = streams.quantile(streams.move_inside(streams.shared_uniform(keys.policy, t)))[0, 0]
+            z = streams.normal(streams.shared_uniform(keys.policy, t))[0, 0]
             mean, wide = sums / pulls, np.log(t + 1) / (pulls + 1.0)
             u = mean + z * np.maximum(np.sqrt(mean * (1.0 - mean) * wide), wide)
         else:  # Kveton et al., Algorithm 1

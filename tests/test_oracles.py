@@ -7,11 +7,14 @@ from scipy.sparse import csr_array
 from superarm import actions as sets
 from superarm import oracles, rewards
 from superarm.actions.base import take_rows
+from superarm.agent import recommend
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.streams import uniform
+from superarm.environments import Bernoulli
 from superarm.oracles import greedy
 from superarm.oracles.budgets import find_grid
+from superarm.simulation import Instance
 from tests.action_sets import ALL, KINDS, arms, playable, random_set, random_view
 
 ORACLES = [
@@ -249,3 +252,28 @@ WRONG = [
 def test_wrong_arguments_are_refused(make):
     with pytest.raises(InvalidArgument):
         make()
+
+
+class _Pairs(rewards.Linear):
+    """The square of the sum: no sum over items, so that it brings an oracle."""
+
+    additive = False
+    triggers = True
+
+    def values(self, problem, q, action):
+        return super().values(problem, q, action) ** 2
+
+    def oracle(self, problem):
+        return oracles.Modular() if isinstance(problem.actions, sets.Subsets) else None
+
+
+def test_a_reward_of_one_s_own_may_say_what_maximises_it():
+    listed = sets.Explicit([[0, 1], [2, 3]])
+    free, rigid = (Problem(4, 1, _Pairs(), actions) for actions in (sets.Subsets(2), listed))
+    p = [[0.1], [0.7], [0.4], [0.2]]
+    assert oracles.Default().resolve(free) == oracles.Modular()
+    assert oracles.Default().resolve(rigid) == oracles.Exhaustive()
+    assert [sorted(oracles.solve(problem, p).tolist()) for problem in (free, rigid)] == [[1, 2], [0, 1]]
+    with pytest.raises(InvalidArgument, match="own_reward"):
+        Instance(free, Bernoulli(p))
+    assert recommend(free).name == "bcucb_t"

@@ -529,7 +529,7 @@ def test_with_a_list_the_recommendation_is_the_policy_that_can_start_from_it():
 
 
 def test_it_does_not_keep_to_a_wrong_arm_where_the_items_of_the_best_one_move_together():
-    # Instance A1b of benchmarks.adversary. With a number for every entry, a third of the runs keep to a wrong arm.
+    # Instance A1b of dev.benchmarks.adversary. With a number for every entry, a third of the runs keep to a wrong arm.
     p, block = np.full((6, 8), 0.24), np.zeros((6, 8), np.int64)
     p[0], block[0] = 0.3, 1
     problem = sa.Problem(6, 8, sa.Coverage(), sa.Subsets(1))

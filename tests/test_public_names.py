@@ -21,9 +21,9 @@ AT_THE_TOP = [
     *("recommend", "simulate", "uniform"),
 ]
 PACKAGES = [
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
-    *("indices", "instances", "items", "models", "offline", "oracles", "policies", "rewards", "service", "simulation"),
-    *("testing", "theory"),
+    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
+    *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
+    *("simulation", "testing", "theory"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
 """What users get from other calls, and do not make themselves."""

@@ -12,10 +12,10 @@ import yaml
 from packaging.version import Version
 
 import superarm
+from dev.tools.release import name_version
+from dev.tools.release_check import find_faults, released_versions
+from dev.tools.versions import PYTHONS, SETS
 from superarm.experiments.execution.cells import release_of
-from tools.release import name_version
-from tools.release_check import find_faults, released_versions
-from tools.versions import PYTHONS, SETS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -34,7 +34,7 @@ PACKAGES = {
     "superarm.service.client": "Client of the service",
     "superarm.core.component": "Components",
     "superarm.core.tally": "Tallies and views",
-    "superarm.core.streams": "Random numbers",
+    "superarm.random": "Random numbers",
     "superarm.core.errors": "Errors",
 }
 """Modules with their titles, in the order of the page."""
@@ -42,7 +42,6 @@ PACKAGES = {
 CHOSEN = {
     "superarm.core.component": ["Component", "named"],
     "superarm.core.tally": ["Tally", "View", "Feedback"],
-    "superarm.core.streams": ["uniform", "shared_uniform", "quantile", "seed_sequence"],
 }
 """What authors of components need of modules that have more."""
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from superarm import contextual as contextual
     from superarm import data as data
     from superarm import diffusion as diffusion
-    from superarm import earnings as earnings
     from superarm import environments as environments
     from superarm import experiments as experiments
     from superarm import indices as indices
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from superarm import offline as offline
     from superarm import oracles as oracles
     from superarm import policies as policies
+    from superarm import random as random
     from superarm import rewards as rewards
     from superarm import service as service
     from superarm import simulation as simulation
@@ -76,8 +76,8 @@ _HOMES = {
     "superarm.simulation": "Instance Results simulate",
 }
 _PACKAGES = (
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
-    *("indices", "items", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
+    *("items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing", "theory"),
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),

@@ -8,7 +8,7 @@ import click
 
 from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
-from superarm.offline.commands import estimators, evaluate
+from superarm.offline.commands import evaluate
 from superarm.service.commands import COMMANDS
 
 USER_ERROR = 2
@@ -70,5 +70,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, report, compare, bounds, evaluate, estimators, *COMMANDS):
+for command in (run, report, compare, bounds, evaluate, *COMMANDS):
     main.add_command(command)

@@ -37,7 +37,7 @@ class Chance:
 
     def normal(self) -> Floats:
         """Standard normal numbers, by inversion of the uniform ones."""
-        return streams.quantile(streams.move_inside(self.uniform()))
+        return streams.normal(self.uniform())
 
 
 class Index(Component):
@@ -60,6 +60,8 @@ class Index(Component):
     """The score of an entry that was never observed."""
     prior: ClassVar[bool] = False
     """Whether an entry that was never observed is scored as any other, after 0 pulls: drawn from a prior."""
+    random: ClassVar[bool] = False
+    """Whether scores are drawn at random, by ``chance``."""
     caveat: ClassVar[str] = ""
     """What the index assumes that may not hold, in a sentence for reports."""
     consistent: ClassVar[Any] = False
@@ -296,6 +298,7 @@ class BetaPosterior(Index):
 
     prior = True
     consistent = True
+    random = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:
@@ -325,6 +328,7 @@ class GaussianSample(Index):
     """
 
     scale: float = 0.5
+    random = True
     caveat = "It samples every entry independently, as if arms and items were."
 
     def check(self) -> None:

@@ -51,6 +51,8 @@ class Reward(Component):
     """Whether ``gain`` is linear in ``q``: ``gain(weight, state, 1) * q``."""
     additive: ClassVar[bool] = True
     """Whether the reward is a sum over items."""
+    triggers: ClassVar[bool] = False
+    """Whether arms of a batch trigger others, which count as well: no arm has to be played for its own sake."""
     proven: ClassVar[bool] = False
     """Whether ``smoothness`` has a proof, as that of superarm's rewards; otherwise it is called a claim."""
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from dev.experiments import applications
 from superarm.core.errors import InvalidArgument
-from superarm.experiments import applications
 
 MAKERS = [
     applications.recommendation,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from benchmarks import contest, items
+from dev.benchmarks import contest, items
 from superarm.experiments.execution.runner import run
 
 

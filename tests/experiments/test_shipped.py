@@ -1,9 +1,12 @@
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from superarm.core.errors import InvalidSpec
+from superarm.experiments.spec import imports
 from superarm.experiments.spec.experiment import find_experiment, list_shipped, load_shipped
 from superarm.simulation import seeds
 from superarm.simulation.regret import KINDS
@@ -15,16 +18,28 @@ CONTEST = [
     "champions-wide",
 ]  # fmt: skip
 CONTEXTS = ["context", "context-batch", "context-constants"]
-SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
+SHIPPED = ["cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
+OTHERS = Path(__file__).parents[2] / "dev" / "experiments"
+ALL = [*SHIPPED, *APPLICATIONS, *CONTEST]
+
+
+@pytest.fixture
+def find(monkeypatch):
+    """What finds an experiment, shipped or in dev/experiments; what it imports is forgotten."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(imports, "_imported", {})
+    yield lambda name: find_experiment(name if name in SHIPPED else str(OTHERS / f"{name}.toml"))
+    sys.modules.pop("applications", None)
 
 
 def test_the_shipped_experiments():
     assert list_shipped() == sorted(SHIPPED)
+    assert sorted(file.stem for file in OTHERS.glob("*.toml")) == sorted([*APPLICATIONS, *CONTEST])
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_each_is_valid_and_bears_its_file_s_name(name):
-    experiment = load_shipped(name)
+@pytest.mark.parametrize("name", ALL)
+def test_each_is_valid_and_bears_its_file_s_name(name, find):
+    experiment = find(name)
     assert experiment.name == name
     assert experiment.claims
     assert experiment.target in KINDS, "a shipped file says what regret is measured against"
@@ -32,10 +47,10 @@ def test_each_is_valid_and_bears_its_file_s_name(name):
     assert len(set(digests)) == len(digests) >= 4
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_cell_plays_some_rounds(name):
+@pytest.mark.parametrize("name", ALL)
+def test_every_cell_plays_some_rounds(name, find):
     rounds, stop = np.arange(1, 13), threading.Event()
-    for cell in load_shipped(name).cells():
+    for cell in find(name).cells():
         problem = cell.instance.problem
         runs = play(cell.instance, cell.policy, seeds(0, 2), rounds, stop, lambda _: None, batch_rounds=rounds)
         assert runs.done
@@ -45,8 +60,8 @@ def test_every_cell_plays_some_rounds(name):
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_an_application_tells_what_its_arms_items_and_weights_are(name):
-    text = load_shipped(name).text
+def test_an_application_tells_what_its_arms_items_and_weights_are(name, find):
+    text = find(name).text
     for words in ("is an arm", "is an item", "weigh", "p[j, i] is the chance", "feedback of a"):
         assert words in text, words
 

@@ -5,12 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 import superarm as sa
-from superarm.cli import main
-from superarm.offline.validation import list_scenarios, measure_learning
+from dev.validation import list_scenarios, main, measure_learning
 
 
 def test_the_command_prints_both_tables():
-    done = CliRunner().invoke(main, ["estimators", "--rounds", "30", "--replications", "2"])
+    done = CliRunner().invoke(main, ["--rounds", "30", "--replications", "2"])
     assert done.exit_code == 0, done.output
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert len(rows) == 1 + len(sa.offline.METHODS) + 1 + 3

@@ -1,7 +1,7 @@
 """The largest legal requests of the service, for those who ask whether it answers others meanwhile.
 
-``python -m benchmarks.responsiveness`` sends them in full size to a process of its own, and ``test_responsive.py`` in
-a small one. Each group begins with requests that make its problems, which are sent and awaited, too.
+``python -m dev.benchmarks.responsiveness`` sends them in full size to a process of its own, and ``test_responsive.py``
+in a small one. Each group begins with requests that make its problems, which are sent and awaited, too.
 """
 
 import json

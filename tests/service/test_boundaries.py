@@ -205,8 +205,9 @@ def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
         return [reply.json()["error"]["message"] for reply in replies]
 
     first, second, third, fourth = during(Sqlite(tmp_path / "log.db"), trial)
-    assert first.startswith("settings.policy.name: unknown 'ucb'; give one of kl_ucb, bc_ucb, ")
-    assert second.startswith("policy.name: unknown 'ucb'; give one of kl_ucb, ")
+    assert first.startswith("settings.policy.name: unknown 'ucb'; give one of ")
+    assert second.startswith("policy.name: unknown 'ucb'; give one of ")
+    assert "bc_ucb, " in first
     assert third == "mode: unknown 'ucb'; give one of online, apprentice, logging_only"
     assert fourth.startswith("reward.name: unknown 'ucb'; give one of coverage, ")
 

@@ -11,7 +11,7 @@ import superarm as sa
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain import components
-from superarm.service.domain.components import POLICIES, PolicyEntry, parameters_of
+from superarm.service.domain.components import POLICIES, parameters_of
 from superarm.service.server import import_components
 from superarm.service.storage.snapshot import restore_ledger, verify
 
@@ -27,6 +27,10 @@ MODELS = LINEAR | dict.fromkeys(["logistic_kl_ucb", "logistic_ts"], "logistic")
 """The models of policies that need a context."""
 MODULAR = {"escb", "escb_c", "ols_ucb_c"}
 """Policies for modular rewards only."""
+RANDOM = {"cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade", "epsilon_greedy", "uniform"}
+RANDOM |= {"comb_lin_ts", "logistic_ts"}
+WHOLE = {"escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played"}
+LISTS = {"cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade"}
 
 
 def during(trial, store=None):
@@ -44,8 +48,8 @@ def test_everything_that_can_be_named_can_be_created():
 
     async def trial(http) -> None:
         assert POLICIES.keys() == public | MODELS.keys()
-        for name, entry in POLICIES.items():
-            given = {key: float(one.default) for key, one in parameters_of(entry.make).items()}
+        for name, make in POLICIES.items():
+            given = {key: float(one.default) for key, one in parameters_of(make).items()}
             more = {"items": ["x"]} if "cascade" in name else {}
             more |= {"reward": {"name": "linear"}} if name in MODULAR else {}
             if name in MODELS:
@@ -61,6 +65,15 @@ def test_everything_that_can_be_named_can_be_created():
     during(trial)
 
 
+def test_what_policies_say_of_themselves():
+    """Which chances are not known, which slates cannot be cut, and which lists end at the first success."""
+    made = {name: make() for name, make in POLICIES.items()}
+    wrapped = {name: sa.policies.sliding_window(policy, 16) for name, policy in made.items()}
+    for policies in (made, wrapped):
+        found = [{n for n, one in policies.items() if getattr(one, f)} for f in ("random", "whole_batches", "cascade")]
+        assert found == [RANDOM, WHOLE, LISTS]
+
+
 MODULE = '''
 import superarm as sa
 from superarm.service.domain import components
@@ -73,6 +86,7 @@ def careful(rho: float = 10.0):
 
 components.add_policy("careful", careful)
 components.add_reward("steep", lambda: sa.Logistic(2.0))
+components.add_actions("even", lambda size=2: sa.Subsets(int(size)))
 '''
 
 
@@ -83,10 +97,11 @@ def module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.setattr(components, "POLICIES", components.POLICIES)
-    before = dict(components.POLICIES), dict(components.REWARDS)
+    tables = components.POLICIES, components.REWARDS, components.ACTIONS
+    before = [dict(known) for known in tables]
     yield "shop_components"
     sys.modules.pop("shop_components", None)
-    for known, kept in zip((components.POLICIES, components.REWARDS), before, strict=True):
+    for known, kept in zip(tables, before, strict=True):
         known.clear()
         known.update(kept)
 
@@ -98,7 +113,12 @@ def test_an_operators_own_components(module):
     async def trial(http) -> None:
         policy = {"name": "careful", "parameters": {"rho": 4.0}}
         spec = {**SPEC, "reward": {"name": "steep"}, "settings": {"policy": policy, "window_s": None}}
-        assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+        own_slates = {"name": "own", "parameters": {"kind": "even", "numbers": {"size": 2}}}
+        del spec["k"]
+        assert (await http.put("/v1/problems/p", json={**spec, "actions": own_slates})).status_code == 201
+        unknown = {"name": "own", "parameters": {"kind": "odd"}}
+        refused = await http.put("/v1/problems/q", json={**spec, "actions": unknown})
+        assert "actions.parameters.kind: unknown 'odd'" in refused.json()["error"]["message"]
         own = sa.Agent(sa.Problem(3, 2, sa.Logistic(2.0), sa.Subsets(2)), sa.bc_ucb(4.0))
         for n in range(6):
             made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
@@ -125,7 +145,7 @@ def test_mistakes_of_an_import_are_named(module, tmp_path):
     assert (seen.exit_code, "--import nobody_has_this" in seen.output) == (2, True), seen.output
     with pytest.raises(sa.InvalidArgument, match="taken"):
         components.add_policy("kl_ucb", sa.kl_ucb)
-    assert isinstance(components.POLICIES["kl_ucb"], PolicyEntry)
+    assert components.POLICIES["kl_ucb"] is sa.kl_ucb
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ class Faulty(Policy):
 
 @pytest.fixture
 def faulty(monkeypatch):
-    monkeypatch.setitem(components.POLICIES, "faulty", components.PolicyEntry(Faulty))
+    monkeypatch.setitem(components.POLICIES, "faulty", Faulty)
     monkeypatch.setattr(Counted, "fails", set())
     return {"arms": ["a", "b", "c"], "k": 2, "settings": {"policy": {"name": "faulty"}}}
 

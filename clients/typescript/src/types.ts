@@ -1,4 +1,4 @@
-// Made from the OpenAPI document by tools/typescript_types.py: do not edit.
+// Made from the OpenAPI document by dev/tools/typescript_types.py: do not edit.
 
 /** A decision was shown. */
 export interface ActivateBody {
@@ -43,7 +43,7 @@ export interface ArmsBody {
   /** Arms that no new slate may have. */
   retire?: string[];
   /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
   /** The items of each new arm, where arms can touch some items only. */
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
@@ -526,6 +526,22 @@ export interface NamesReply {
   problems: string[];
 }
 
+/** An action set that the operator added, and its numbers. */
+export interface OwnParameters {
+  /** The name under which it was added. */
+  kind: string;
+  /** Its parameters by name; those that are left out have their defaults. */
+  numbers?: Record<string, number>;
+}
+
+/** An action set that a module of the operator added (`serve --import`). */
+export interface OwnSpec {
+  /** Which one it is. */
+  name: "own";
+  /** Its parameters. */
+  parameters: OwnParameters;
+}
+
 /** The group of every arm, and how many arms of each group a slate may have. */
 export interface PartitionParameters {
   /** The group of every arm. */
@@ -653,7 +669,7 @@ export interface ProblemSpec {
   /** A seed for everything random; a random one by default. */
   seed?: number | null;
   /** Which slates may be shown, in place of `k` and `batches`. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
   /** For every arm the items that it can touch; without it, every arm may touch every item. */
   support?: Record<string, string[]> | null;
   /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from superarm.context.models import LinearModel, LogisticModel, Model
 from superarm.core.problem import Problem
 from superarm.policies.base import Policy
 
@@ -28,38 +29,38 @@ class Situation(NamedTuple):
     reason: str
 
 
-def _is_sum(problem: Problem) -> bool:
-    return type(problem.reward).__name__ in ("Coverage", "Linear")
+def _adds_up(problem: Problem) -> bool:
+    return problem.reward.linear_gain and problem.reward.additive
 
 
 def _is_plain(problem: Problem) -> bool:
     return problem.n_items == 1 and problem.context is None and problem.actions.matroid
 
 
-def _model(problem: Problem) -> str:
-    return "" if problem.context is None else type(problem.context.model).__name__
+def _has_model(problem: Problem, model: type[Model]) -> bool:
+    return problem.context is not None and isinstance(problem.context.model, model)
 
 
 SITUATIONS = (
     Situation(
-        lambda problem, whole, listed: _model(problem) == "LinearModel",
+        lambda problem, whole, listed: _has_model(problem, LinearModel),
         "contextual",
         "vac2_ucb",
         "The context has a linear model: a policy on that model is needed, and this one weighs observations by their "
         "variance (docs/guides/context.md).",
     ),
     Situation(
-        lambda problem, whole, listed: _model(problem) == "LogisticModel",
+        lambda problem, whole, listed: _has_model(problem, LogisticModel),
         "contextual",
         "logistic_ts",
         "The context has a logistic model: a policy on that model is needed, and sampling its parameters explores "
         "least (docs/guides/context.md).",
     ),
     Situation(
-        lambda problem, whole, listed: type(problem.reward).__name__ == "Spread",
+        lambda problem, whole, listed: problem.reward.triggers,
         "policies",
         "bcucb_t",
-        "Arms are triggered along the edges of a graph: the policy must not insist on playing every arm "
+        "Arms trigger others, as along the edges of a graph: the policy must not insist on playing every arm "
         "(docs/theory/triggered.md).",
     ),
     Situation(
@@ -69,7 +70,7 @@ SITUATIONS = (
         "There are a million entries or more: this policy skips arms that cannot win, while sampling draws all.",
     ),
     Situation(
-        lambda problem, whole, listed: whole and problem.n_items > 1 and problem.context is None and _is_sum(problem),
+        lambda problem, whole, listed: whole and problem.n_items > 1 and problem.context is None and _adds_up(problem),
         "policies",
         "directional_kl_moss",
         "Every decision shows what its arms do for all items: this policy uses how items vary together, and had 40 % "
@@ -82,23 +83,24 @@ SITUATIONS = (
         "policies",
         "kl_moss",
         "With one item, no context and no list to start from, it earned more than pooled_thompson in the first 1,000 "
-        "visits of simulated shops, and as much in 20,000 (python -m benchmarks.from_nothing); and it keeps to a wrong "
-        "arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from the "
-        "first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
+        "visits of simulated shops, and as much in 20,000 (python -m dev.benchmarks.from_nothing); and it keeps to a "
+        "wrong arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from "
+        "the first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
     ),
     Situation(
         lambda problem, whole, listed: whole,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). That "
-        "decisions show all items changes nothing here: directional_kl_moss, which uses it, needs several items, the "
-        "reward Coverage or Linear, and no context. It has no regret bound; kl_ucb is the choice with a proof.",
+        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). "
+        "That decisions show all items changes nothing here: directional_kl_moss, which uses it, needs several "
+        "items, a reward with linear gains, as Coverage or Linear, and no context. It has no regret bound; kl_ucb is "
+        "the choice with a proof.",
     ),
     Situation(
         lambda problem, whole, listed: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (superarm run earnings, docs/background/earnings.md). It "
+        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). It "
         "has no regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at "
         "once, take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often "
         "than not, kl_moss (docs/background/choosing-a-policy.md).",

@@ -6,16 +6,10 @@ on regression models · kept: observations kept for refits · history: what an a
 names of their papers
 """
 
+from superarm.contextual import catalog
 from superarm.contextual.base import ContextPolicy
-from superarm.contextual.catalog import (
-    c2_ucb,
-    c3_ucb,
-    comb_lin_ts,
-    for_context,
-    logistic_kl_ucb,
-    logistic_ts,
-    vac2_ucb,
-)
+from superarm.contextual.catalog import *  # noqa: F403
+from superarm.contextual.catalog import for_context
 from superarm.contextual.history import ContextHistory, DecisionContext, feature_names
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy
@@ -34,12 +28,7 @@ __all__ = [
     "Rule",
     "SegmentPolicy",
     "VarianceWeighted",
-    "c2_ucb",
-    "c3_ucb",
-    "comb_lin_ts",
     "feature_names",
     "for_context",
-    "logistic_kl_ucb",
-    "logistic_ts",
-    "vac2_ucb",
 ]
+__all__ += catalog.__all__

@@ -22,6 +22,8 @@ from superarm.policies.wrappers import Wrapper
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
+__all__ = ["c2_ucb", "c3_ucb", "comb_lin_ts", "logistic_kl_ucb", "logistic_ts", "vac2_ucb"]
+
 _DEFAULT, _TOP = Default(), TopArms()
 
 

@@ -16,6 +16,7 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
+from superarm.policies.base import fact_of
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -61,6 +62,7 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
     discount: float = 1.0
     learns = LinearModel
     remembers = RidgeMemory
+    random = fact_of("rule", "sampled")
     caveat = (
         "its bound assumes that outcomes are linear in the features and, where entries share parameters, that the "
         "outcomes of one round are independent given the past"

@@ -21,7 +21,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import KL, Chance, Index
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
-from superarm.policies.base import try_every_arm
+from superarm.policies.base import fact_of, try_every_arm
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, join, split, under
 
 if TYPE_CHECKING:
@@ -169,6 +169,10 @@ class LogisticPolicy(ContextPolicy[LogitMemory]):
         "outcomes of one round are independent given the past; no regret bound is known for it"
     )
 
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        return self.draws > 0.0
+
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("draws", self.draws >= 0.0, "give a number >= 0")
@@ -254,6 +258,7 @@ class GroupedPolicy(ContextPolicy[RegressionMemory]):
     oracle: Oracle = Default()
     learns = LogisticModel
     remembers = RegressionMemory
+    random = fact_of("index", "random")
 
     def choose(self, problem: "Problem", view: View, memory: RegressionMemory) -> Ints:
         _, q, counts = self._cells(problem, view, memory)

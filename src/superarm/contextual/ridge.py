@@ -78,7 +78,7 @@ class Ridge:
         r"""One draw of every parameter vector from :math:`N(\hat\theta, spread^2\,G^{-1})`."""
         groups, d = self.theta.shape[1:]
         z = streams.uniform(keys, t, np.zeros(1, np.int64), groups * d)
-        z = streams.quantile(streams.move_inside(z)).reshape(len(keys), groups, d)
+        z = streams.normal(z).reshape(len(keys), groups, d)
         root = inverse.reshape(-1, d, d).copy()
         op("factorise", root.size * d)(root)
         lower = np.tril(root).reshape(inverse.shape)

@@ -15,7 +15,7 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
-from superarm.policies.base import Policy, choose_batches
+from superarm.policies.base import Policy, choose_batches, fact_of
 from superarm.policies.memory import NEVER, Arrays, Memory, SplitMemory, new_rows, one_or_many, segment_rows
 
 if TYPE_CHECKING:
@@ -133,15 +133,14 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
     pooling: float = 0.0
     learns = Segments
     remembers = SegmentMemory
+    rounding = fact_of("policy", "rounding")
+    random = fact_of("policy", "random")
+    whole_batches = fact_of("policy", "whole_batches")
+    cascade = fact_of("policy", "cascade")
 
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
         self.require("pooling", self.pooling >= 0.0, "give a number >= 0")
-
-    @property
-    def rounding(self) -> str:  # type: ignore[override]
-        """How the policy on the segment records outcomes."""
-        return self.policy.rounding
 
     @property
     def caveat(self) -> str:  # type: ignore[override]

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 SMALL = 20_000
 """Elements that one call touches. Below it NumPy answers before numba would be imported."""
 
@@ -35,21 +33,6 @@ def op(name: str, size: int) -> Callable[..., Any]:
     if _state["mode"] == "numpy" or small:
         return getattr(reference, name)  # type: ignore[no-any-return]
     return getattr(load(), name, None) or getattr(reference, name)
-
-
-def loop(name: str) -> Callable[..., Any]:
-    """A loop that has no NumPy form, such as a search on a graph: compiled, or as plain Python without numba."""
-    function: Callable[..., Any] = getattr(importlib.import_module("superarm.kernels"), name)
-    compiled = hasattr(function, "py_func") and _state["mode"] != "numpy"
-    return function if compiled else _in_python(getattr(function, "py_func", function))
-
-
-def _in_python(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        with np.errstate(over="ignore"):  # words of random numbers wrap around
-            return function(*arguments)
-
-    return call
 
 
 def kernels_allowed() -> bool:

@@ -74,7 +74,13 @@ def number(z: Any) -> Floats:
 
 
 def states(keys: Any, t: int, index: Any) -> Any:
-    """The state of every (replication, index) in round ``t``: (R,) and (R, n) or (n,) give (R, n)."""
+    """The state of every (replication, index) in round ``t``: (R,) and (R, n) or (n,) give (R, n).
+
+    A component that needs very many numbers can begin sequences of its own with these words.
+
+    >>> states(np.array([5], np.uint64), 3, np.array([SHARED])).dtype
+    dtype('uint64')
+    """
     base = mix(keys ^ _U(int(t) * int(ROUND) % 2**64))
     return mix(base[:, None] + np.asarray(index).astype(np.uint64) * INDEX)
 
@@ -95,18 +101,35 @@ def uniform(keys: Any, t: int, index: Any, n: int = 1) -> Floats:
 
 
 def shared_uniform(keys: Any, t: int, n: int = 1) -> Floats:
-    """``n`` uniform numbers of round ``t`` that all arms share, (R, n): for arms that move together."""
+    """``n`` uniform numbers of round ``t`` that all arms share, (R, n): for arms that move together.
+
+    >>> shared_uniform(np.array([5, 6], np.uint64), 3).shape
+    (2, 1)
+    """
     return uniform(keys, t, np.array([SHARED]), n)[:, 0]
 
 
 def coins(keys: Any, t: int, arms: Ints, chance: Floats) -> Floats:
-    """1 with probability ``chance`` (R, K, n), otherwise 0, for the arms (R, K) of round ``t``."""
+    """1 with probability ``chance`` (R, K, n), otherwise 0, for the arms (R, K) of round ``t``.
+
+    >>> coins(np.array([5], np.uint64), 3, np.array([[4, 0]]), np.array([[[1.0], [0.0]]])).tolist()
+    [[[1.0], [0.0]]]
+    """
     return (uniform(keys, t, np.maximum(arms, 0), chance.shape[2]) < chance).astype(float)
 
 
 def move_inside(u: Floats) -> Floats:
     """Numbers in (0, 1) for uniform numbers in [0, 1)."""
     return np.minimum(u + 5.551115123125783e-17, 1.0 - 2.0**-53)
+
+
+def normal(u: Floats) -> Floats:
+    """Standard normal numbers, by inversion of uniform numbers in [0, 1).
+
+    >>> normal(np.array([0.5, 0.975])).round(6).tolist()
+    [0.0, 1.959964]
+    """
+    return quantile(move_inside(u))
 
 
 def quantile(u: Floats) -> Floats:

@@ -109,7 +109,7 @@ class Copula(WithMeans):
         from scipy.special import ndtr
 
         def normal(u: Floats) -> Floats:
-            return streams.quantile(streams.move_inside(u))
+            return streams.normal(u)
 
         width = problem.support.widest
         own = normal(streams.uniform(keys, t, np.maximum(action, 0), width + 1))

@@ -8,7 +8,6 @@ that determines its numbers. The public names are loaded when they are first use
 - ``store.py``: the directory that a run writes.
 - ``analysis/``: results read back: summaries, statistics, claims and bounds.
 - ``report/``: the HTML report, its figures and tables; comparisons of two runs; text for terminals.
-- ``applications.py``: synthetic instances of recommendation, advertising, monitoring and influence.
 - ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
 """
 

@@ -1,7 +1,6 @@
 """The commands of the laboratory. Heavy imports are inside the functions, so that ``--help`` answers at once."""
 
 import importlib
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -32,8 +31,6 @@ IMPORT = click.option(
     "--processes/--threads", default=None, help="Where to run; by default in processes, if there is enough work."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
-@click.option("--draws", type=click.IntRange(2), default=20, show_default=True, help="Of earnings: draws of each shop.")
-@click.option("--shop", "shops", multiple=True, help="Of earnings: a shop, all by default; may be given several times.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
 def run(
     spec: str,
@@ -42,22 +39,13 @@ def run(
     workers: int | None,
     processes: bool | None,
     scheduler: str | None,
-    draws: int,
-    shops: tuple[str, ...],
     quiet: bool,
 ) -> None:
-    """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, recommendation, …).
+    """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, items, …).
 
     Cells that the directory already has are not run again, nor are finished replications of an interrupted run.
-    Results do not depend on where they are run. SPEC may also be ``earnings``: what policies earn in shops with known
-    truth, relative to the shop's own list.
+    Results do not depend on where they are run.
     """
-    if spec == "earnings":
-        from superarm.earnings.commands import run_earnings
-
-        _require_lab()
-        run_earnings(out, draws, shops, workers or os.cpu_count() or 1, quiet)
-        return
     from superarm.experiments.execution.runner import run as run_experiment
     from superarm.experiments.spec.experiment import find_experiment
 

@@ -2,18 +2,9 @@
 
 The functions and their arguments are those of ``reference``, which has the same bits in NumPy and says what they do.
 Loops over arms are innermost, so that they run in vector registers without fastmath; sums over items run in natural
-order. Screens and ``play`` have no twins: they decide as the plain operations do. The loops of ``diffusion`` run as
-plain Python where numba is missing.
+order. Screens and ``play`` have no twins: they decide as the plain operations do.
 """
 
-from superarm.kernels.diffusion import (
-    diffuse,
-    hit_worth,
-    mean_spread,
-    sample_sets,
-    select_seeds,
-    sets_by_node,
-)
 from superarm.kernels.directional import directional_coverage, directional_step
 from superarm.kernels.graphs import assignment, heaviest_path
 from superarm.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
@@ -31,7 +22,6 @@ __all__ = [
     "beta",
     "beta_sparse",
     "coverage_value",
-    "diffuse",
     "directional_coverage",
     "directional_step",
     "factorise",
@@ -40,18 +30,13 @@ __all__ = [
     "gammas",
     "greedy_coverage",
     "heaviest_path",
-    "hit_worth",
     "invert_systems",
     "kl",
-    "mean_spread",
     "play",
     "quadratic_forms",
     "record",
     "record_sparse",
-    "sample_sets",
     "screened",
-    "select_seeds",
-    "sets_by_node",
     "solve_systems",
     "sparse_screened",
     "sparse_sums",

@@ -15,7 +15,7 @@ try:
     kernel = njit(cache=True, nogil=True, error_model="numpy")
     inner = njit(nogil=True, error_model="numpy", forceinline=True)  # inside vectorised loops
     apart = njit(nogil=True, error_model="numpy")  # called now and then: compiled once
-except ImportError:  # plain Python, for loops that have no NumPy form: see core.ops.loop
+except ImportError:  # nothing is called then; it can be imported
 
     def kernel(function):
         return function

@@ -10,8 +10,7 @@ A log holds rounds: what was shown, what came of it and, where known, with which
 - ``learning.py``: the slate to ship, by pessimism, its guarantee, and whether the best slate is known;
   ``mean_sequences.py``: intervals for means of rewards that hold at all times.
 - ``positions.py``: how likely each slot is looked at, and outcomes corrected for that.
-- ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
-  ``validation.py``: the estimators against that truth.
+- ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them.
 """
 
 from importlib import import_module

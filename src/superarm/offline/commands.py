@@ -91,18 +91,6 @@ def evaluate(log: Path, policies: tuple[str, ...], slates: tuple[str, ...], **op
         click.echo(f"page: {found.report(options['out'])}")
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(20), default=2000, show_default=True, help="Rounds per log.")
-@click.option("--replications", type=click.IntRange(2), default=100, show_default=True, help="Logs per kind.")
-def estimators(rounds: int, replications: int) -> None:
-    """Measure every estimator on simulated logs of which the truth is known: bias, error, coverage of intervals."""
-    from superarm.offline import validation
-
-    click.echo("\n".join(validation.format_errors(validation.measure_estimators(rounds, replications))))
-    click.echo()
-    click.echo("\n".join(validation.format_learning(validation.measure_learning(rounds, replications))))
-
-
 def _policy(text: str) -> Any:
     """A policy of the catalogue with its settings, or the slates of the log."""
     from superarm.agent.agent import find_policy

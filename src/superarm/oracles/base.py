@@ -51,6 +51,8 @@ class Oracle(Component):
 
     ranking: ClassVar[Any] = False
     """Whether it only ranks arms, so that parameters may be any numbers."""
+    cascade: ClassVar[Any] = False
+    """Whether its batches are lists that are read from the top, and left at the first success."""
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         """Good batches (R, K) at the entries ``q``, arms in the order of picking, padded with -1."""

@@ -25,8 +25,9 @@ class Default(Oracle):
     =============  =====================  ==========================================================
     reward         action set             oracle (alpha)
     =============  =====================  ==========================================================
-    any            Explicit               Exhaustive (1)
-    Spread         Subsets                IMM (1 - 1/e - 1/2, with probability 1 - 1/n)
+    own oracle     any                    that of ``reward.oracle(problem)``
+    any other      Explicit               Exhaustive (1)
+    no sum         the others             Exhaustive (1)
     modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
                    Paths                  the edges
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)

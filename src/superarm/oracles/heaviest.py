@@ -57,6 +57,7 @@ class TopArms(Oracle):
     """
 
     ranking = True
+    cascade = True
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         worth = np.ascontiguousarray(np.broadcast_to(q[:, 0, :], view.counts.shape))
@@ -89,6 +90,10 @@ class Reversed(Oracle):
     @property
     def ranking(self) -> bool:  # type: ignore[override]
         return self.oracle.ranking
+
+    @property
+    def cascade(self) -> bool:  # type: ignore[override]
+        return self.oracle.cascade
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         return pack(self.oracle.maximize(problem, q, view)[:, ::-1])
@@ -130,6 +135,7 @@ class Ladder(Oracle):
 
     costs: Any = None
     scale: float = 1.0
+    cascade = True
 
     def check(self) -> None:
         self.require("scale", 0.0 < self.scale < np.inf, "give a finite number > 0")

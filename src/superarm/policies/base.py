@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Memory)
 
 
+def fact_of(part: str, fact: str) -> Any:
+    """A fact about a policy that is that of a part of it, such as its index."""
+    return property(lambda policy: getattr(getattr(policy, part), fact))
+
+
 class Policy(Component, Generic[M]):
     """A policy. Subclass it and define ``choose``; the rest has defaults.
 
@@ -45,6 +50,12 @@ class Policy(Component, Generic[M]):
     """Whether one memory of all segments is what it learns from, and not one of each segment alone."""
     forgets: ClassVar[Any] = False
     """Whether it weighs observations by their age."""
+    random: ClassVar[Any] = False
+    """Whether it draws batches in a way of its own, so that the chance of a batch is not known."""
+    whole_batches: ClassVar[Any] = False
+    """Whether it scores whole batches, so that the first arms of one are not what it would choose for a smaller one."""
+    cascade: ClassVar[Any] = False
+    """Whether its batches are lists that are read from the top, and left at the first success."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
 

@@ -186,6 +186,7 @@ class SetBonus(Policy[TableMemory]):
 
     c: float = 4.0
     remembers = TableMemory
+    whole_batches = True
     caveat = "Its bonus assumes that arms are independent."
 
     @property
@@ -304,6 +305,7 @@ class BatchPolicy(Policy[Memory]):
     """
 
     bonus: Bonus
+    whole_batches = True
 
     def check(self) -> None:
         self.require_family("bonus", Bonus, "Delta()")

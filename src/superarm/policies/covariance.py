@@ -171,6 +171,7 @@ class CovariancePolicy(Policy[CovarianceMemory]):
 
     region: Region
     remembers = CovarianceMemory
+    whole_batches = True
 
     def check(self) -> None:
         self.require_family("region", Region, "CovarianceBox()")

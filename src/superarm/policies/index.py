@@ -15,7 +15,7 @@ from superarm.indices import KL, Bernstein, Chance, Index
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.oracles.greedy import Greedy
-from superarm.policies.base import Policy, try_every_arm
+from superarm.policies.base import Policy, fact_of, try_every_arm
 from superarm.policies.memory import Memory
 from superarm.rewards import Coverage
 from superarm.screen import new_screen
@@ -86,6 +86,8 @@ class IndexPolicy(Policy[IndexMemory]):
     rounding: str = "exact"
     start: bool = True
     remembers = IndexMemory
+    random = fact_of("index", "random")
+    cascade = fact_of("oracle", "cascade")
 
     def check(self) -> None:
         self.require_family("index", Index, "Bernstein()")

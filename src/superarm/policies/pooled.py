@@ -118,13 +118,13 @@ class PooledThompson(Policy[PoolMemory]):
     The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
     observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
     and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. No
-    regret bound is known; ``superarm run earnings`` measures what it earns.
+    regret bound is known; ``python -m dev.earnings`` measures what it earns.
 
     Parameters
     ----------
     sharpness
         How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
-        runs (``python -m benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
+        runs (``python -m dev.benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
         decisions show several items of an arm at once.
     baseline
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
@@ -148,6 +148,7 @@ class PooledThompson(Policy[PoolMemory]):
     oracle: Oracle = Default()
     remembers = PoolMemory
     shares_segments = True
+    random = True
     caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
 
     def check(self) -> None:

@@ -34,8 +34,8 @@ STRENGTHS = 2.0 ** np.arange(-2.0, 7.0)
 
 COMMON = 0.6
 """How often an entry takes the random number of its arm. Less has less regret where items are independent, and locked
-runs where those of the best arm move together: on five known instances of ``benchmarks.adversary``, 100 runs each, 0.5
-had 2 locked runs, 0.6 and more none."""
+runs where those of the best arm move together: on five known instances of ``dev.benchmarks.adversary``, 100 runs
+each, 0.5 had 2 locked runs, 0.6 and more none."""
 
 RANK_EFFECT = (0.5, 0.4)
 """How much the logarithm of a mean is expected to rise with the score of the rank, and the deviation of that. With 0.5

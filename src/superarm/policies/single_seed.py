@@ -37,6 +37,7 @@ class SingleSeed(Policy[Memory]):
     """
 
     scale: float = 0.5
+    random = True
     oracle: Oracle = Default()
     caveat = "One number per round decides all scores: it explores as if all entries erred together."
 

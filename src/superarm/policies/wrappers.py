@@ -16,7 +16,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.indices import Mean
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
-from superarm.policies.base import Policy
+from superarm.policies.base import Policy, fact_of
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Arrays, Memory, inside, under, with_more_arms
 
@@ -37,25 +37,14 @@ class Wrapper(Policy[Any]):
     def check(self) -> None:
         self.require_family("policy", Policy, "kl_ucb()")
 
-    @property
-    def rounding(self) -> str:  # type: ignore[override]
-        return self.policy.rounding
-
-    @property
-    def caveat(self) -> Any:  # type: ignore[override]
-        return self.policy.caveat
-
-    @property
-    def reads_context(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.reads_context)
-
-    @property
-    def shares_segments(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.shares_segments)
-
-    @property
-    def forgets(self) -> bool:  # type: ignore[override]
-        return bool(self.policy.forgets)
+    rounding = fact_of("policy", "rounding")
+    caveat = fact_of("policy", "caveat")
+    reads_context = fact_of("policy", "reads_context")
+    shares_segments = fact_of("policy", "shares_segments")
+    forgets = fact_of("policy", "forgets")
+    random = fact_of("policy", "random")
+    whole_batches = fact_of("policy", "whole_batches")
+    cascade = fact_of("policy", "cascade")
 
     def validate(self, problem: "Problem") -> None:
         self.policy.validate(problem)
@@ -90,6 +79,7 @@ class EpsilonGreedy(Wrapper):
     policy: Policy[Any]
     epsilon: float = 0.1
     decay: float = 0.0
+    random = True
 
     def check(self) -> None:
         super().check()
@@ -107,6 +97,8 @@ class EpsilonGreedy(Wrapper):
 
 class Uniform(Policy[Memory]):
     """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
+
+    random = True
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
@@ -128,6 +120,8 @@ class OneGaussian(Policy[Memory]):
     """
 
     oracle: Oracle
+    random = True
+    cascade = True
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "TopArms()")
@@ -139,7 +133,7 @@ class OneGaussian(Policy[Memory]):
         self.oracle.validate(problem)
 
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
-        z = streams.quantile(streams.move_inside(streams.shared_uniform(view.keys, view.t)))
+        z = streams.normal(streams.shared_uniform(view.keys, view.t))
         mean = view.tally.mean
         narrow = problem.support.by_arm(log(view.t + 1.0) / (view.counts + 1.0))
         wide = np.maximum(np.sqrt(mean * (1.0 - mean) * narrow), narrow)

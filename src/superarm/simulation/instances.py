@@ -34,8 +34,8 @@ class Instance(Component):
         self.require_family("problem", Problem, "Problem(...)")
         self.require_family("environment", Environment, "environments.Bernoulli(p)")
         if not self.problem.reward.additive and not self.environment.own_reward:
-            wrong = "it does not define the value of influence"
-            raise InvalidArgument("environment", wrong, "give environments.IndependentCascade(p)")
+            wrong = f"it does not know what batches are worth, and {self.problem.reward!r} is no sum over items"
+            raise InvalidArgument("environment", wrong, "give one with own_reward, as diffusion.IndependentCascade(p)")
         if self.environment.n_contexts and self.problem.context is None:
             wrong = "the environment has contexts and the problem none"
             raise InvalidArgument("problem", wrong, "give Problem(…, context=Context(…))")

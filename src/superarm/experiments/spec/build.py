@@ -22,19 +22,18 @@ KeyPath = tuple[str, ...]
 WRAPPED = "of"
 """The key of the policy that another one works on, such as a sliding window."""
 _FAMILIES = {
-    "oracle": ("superarm.oracles:Oracle", "superarm.diffusion"),
-    "reward": ("superarm.rewards:Reward", "superarm.diffusion"),
-    "actions": ("superarm.actions:Actions",),
-    "outcomes": ("superarm.environments:Environment", "superarm.diffusion"),
-    "spread": ("superarm.policies:SampleVariance",),
-    "model": ("superarm.context:Model",),
+    "oracle": "superarm.oracles:Oracle",
+    "reward": "superarm.rewards:Reward",
+    "actions": "superarm.actions:Actions",
+    "outcomes": "superarm.environments:Environment",
+    "spread": "superarm.policies:SampleVariance",
+    "model": "superarm.context:Model",
 }
-"""The base of the components that a parameter of this name takes, after its module; and further modules of theirs."""
+"""The base of the components that a parameter of this name takes, after their module."""
 _POLICY_MODULES = ("superarm.policies.catalog", "superarm.contextual.catalog")
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
     "superarm.simulation.contextual_instances",
-    "superarm.experiments.applications",
     "superarm.data.instances",
 )
 
@@ -131,12 +130,10 @@ def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _find_components(family: str) -> dict[str, Callable[..., Any]]:
-    first, *others = _FAMILIES[family]
-    home, _, name = first.partition(":")
-    modules = [importlib.import_module(module) for module in (home, *others)]
-    base: type[Component] = getattr(modules[0], name)
-    things = {name: thing for module in modules for name, thing in vars(module).items()}
-    return list_imported(base) | {name: thing for name, thing in things.items() if is_component(thing, base)}
+    home, _, name = _FAMILIES[family].partition(":")
+    module = importlib.import_module(home)
+    base: type[Component] = getattr(module, name)
+    return list_imported(base) | {name: thing for name, thing in vars(module).items() if is_component(thing, base)}
 
 
 def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> Any:

@@ -1,12 +1,12 @@
 """What a problem can name: policies, rewards and action sets of the library, and those that an operator adds.
 
-A module that ``superarm serve --import`` names adds its own with ``add_policy`` and ``add_reward``. Action sets are
-written down by arm names.
+A module that ``superarm serve --import`` names adds its own with ``add_policy``, ``add_reward`` and
+``add_actions``. The library's action sets are written down by arm names.
 """
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -14,81 +14,64 @@ from superarm import actions, contextual, policies
 from superarm.actions import Actions
 from superarm.core.errors import InvalidArgument
 from superarm.decisions.names import Names
-from superarm.diffusion import Spread
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
-
-class PolicyEntry(NamedTuple):
-    """A policy that can be named.
-
-    ``random`` policies draw slates in a way of their own, so that their propensities are not known. Those that score
-    ``whole_batches`` are asked for a smaller slate instead of a part of a larger one.
-    """
-
-    make: Callable[..., Any]
-    random: bool = False
-    whole_batches: bool = False
+Make = Callable[..., Any]
+"""What makes a component of its parameters: a function or a class."""
 
 
-_PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
-_DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
-CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade")
-"""Policies for lists that are read from the top, and left at the first success."""
+def _catalogue() -> dict[str, Make]:
+    """The policies by their names in the papers; those that wrap another policy are settings of their own."""
+    named = {name: getattr(home, name) for home in (policies.catalog, contextual.catalog) for name in home.__all__}
+    return {name: make for name, make in named.items() if "policy" not in inspect.signature(make).parameters}
 
-_THOMPSON = ("cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade")
-_RANDOM = (*_THOMPSON, "epsilon_greedy", "uniform")
-_CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
-_RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
-_BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c")
 
-POLICIES: dict[str, PolicyEntry] = {
-    **{name: PolicyEntry(getattr(policies, name)) for name in (*_PLAIN, *CASCADES, *_DIRECTIONAL)},
-    **{name: PolicyEntry(getattr(contextual, name)) for name in _CONTEXTUAL},
-    **{name: PolicyEntry(getattr(policies, name), random=True) for name in _RANDOM},
-    **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
-    **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
-}
+POLICIES: dict[str, Make] = _catalogue()
 
-REWARDS: dict[str, Callable[..., Any]] = {
+REWARDS: dict[str, Make] = {
     "coverage": Coverage,
     "linear": Linear,
     "logistic": Logistic,
     "clipped_linear": ClippedLinear,
     "conjunctive": Conjunctive,
-    "spread": Spread,
 }
+ACTIONS: dict[str, Make] = {}
 
 
-def add_policy(name: str, make: Callable[..., Any], *, random: bool = False, whole_batches: bool = False) -> None:
+def add_policy(name: str, make: Make) -> None:
     """Let problems name a policy; ``make`` takes its parameters, which are numbers, and returns it."""
-    _check_free(name, POLICIES)
-    POLICIES[name] = PolicyEntry(make, random, whole_batches)
+    _add(name, make, POLICIES)
 
 
-def add_reward(name: str, make: Callable[..., Any]) -> None:
+def add_reward(name: str, make: Make) -> None:
     """Let problems name a reward; ``make`` takes its parameters, which are numbers, and returns it."""
-    _check_free(name, REWARDS)
-    REWARDS[name] = make
+    _add(name, make, REWARDS)
 
 
-def _check_free(name: str, known: dict[str, Any]) -> None:
+def add_actions(name: str, make: Make) -> None:
+    """Let problems name an action set; ``make`` takes its parameters, which are numbers, and returns it."""
+    _add(name, make, ACTIONS)
+
+
+def _add(name: str, make: Make, known: dict[str, Make]) -> None:
     if name in known or not name.isidentifier():
         raise InvalidArgument("name", f"{name!r} is taken, or not an identifier", "choose another name")
+    known[name] = make
 
 
-def find(name: str, known: dict[str, Any], argument: str) -> Any:
+def find(name: str, known: dict[str, Make], argument: str) -> Make:
     """The component of a name."""
     if name not in known:
         raise InvalidArgument(argument, f"unknown {name!r}", f"give one of {', '.join(known)}")
     return known[name]
 
 
-def find_policy(name: str) -> PolicyEntry:
+def find_policy(name: str) -> Make:
     """The policy of a name."""
-    return find(name, POLICIES, "policy.name")  # type: ignore[no-any-return]
+    return find(name, POLICIES, "policy.name")
 
 
-def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(make: Make) -> dict[str, inspect.Parameter]:
     """The parameters of a component that can be given as numbers; components within it keep their defaults."""
     given = inspect.signature(make).parameters.items()
     return {name: one for name, one in given if one.default is inspect.Parameter.empty or _is_number(one.default)}
@@ -98,7 +81,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def build(make: Callable[..., Any], parameters: dict[str, float], argument: str) -> Any:
+def build(make: Make, parameters: dict[str, float], argument: str) -> Any:
     """The component with these parameters."""
     known = parameters_of(make)
     for name in parameters:
@@ -149,6 +132,31 @@ class SubsetsSpec(ActionSpec, frozen=True, tag="subsets"):
 
     def build(self, arms: Names) -> Actions:
         return actions.Subsets(self.parameters.k)
+
+
+class OwnParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An action set that the operator added, and its numbers.
+
+    Parameters
+    ----------
+    kind
+        The name under which it was added.
+    numbers
+        Its parameters by name; those that are left out have their defaults.
+    """
+
+    kind: Name
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+class OwnSpec(ActionSpec, frozen=True, tag="own"):
+    """An action set that a module of the operator added (``serve --import``)."""
+
+    parameters: OwnParameters
+
+    def build(self, arms: Names) -> Actions:
+        make = find(self.parameters.kind, ACTIONS, "actions.parameters.kind")
+        return build(make, self.parameters.numbers, "actions.parameters.numbers")  # type: ignore[no-any-return]
 
 
 class ExplicitParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -384,7 +392,7 @@ class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
         return actions.Intersection([rule.build(arms) for rule in self.parameters.rules])
 
 
-AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | IntersectionSpec
+AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec
 
 
 def to_actions(spec: ActionSpec, arms: Names) -> Actions:

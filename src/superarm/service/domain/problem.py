@@ -25,7 +25,7 @@ from superarm.core.tally import Feedback, Tally
 from superarm.decisions import counted_rows, open_record, pending_arms
 from superarm.decisions.names import Names
 from superarm.service.domain import events
-from superarm.service.domain.components import CASCADES, ActionSpec, SlotsSpec, find_policy, to_actions
+from superarm.service.domain.components import ActionSpec, SlotsSpec, to_actions
 from superarm.service.domain.decision import DecisionRecord, past
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted
@@ -52,8 +52,7 @@ class ProblemState:
         self.learnt = LearntItems(self.problem, spec.arms) if spec.items == "learn" else None
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [settings]
-        self._entry = find_policy(settings.policy.name)
-        self._policies = [0]  # for each version of the settings, the learner's version of the policy
+        self._policies = [(0, policy.cascade)]  # by version of the settings: the learner's version, and its lists
         self.warmed: dict[str, str] = {}
         self.step = born
         self.planned: list[Asked] = []
@@ -103,12 +102,12 @@ class ProblemState:
     @property
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
-        return self._entry.random and self.chooser is self.learner
+        return self.learner.policy.random and self.chooser is self.learner
 
     @property
     def whole_batches(self) -> bool:
         """Whether the policy scores whole slates, so that a part of one is not what it would choose."""
-        return self._entry.whole_batches and self.chooser is self.learner
+        return self.learner.policy.whole_batches and self.chooser is self.learner
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -322,14 +321,12 @@ class ProblemState:
             self.history.compare_anew(event.t, self.settings.control_slate, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
-        self._entry = find_policy(event.settings.policy.name)
-        self._policies.append(self.learner.version)
+        self._policies.append((self.learner.version, self.learner.policy.cascade))
 
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         asked = after.asked if before is None else before.asked
-        settings = self.versions[asked.version - 1]
-        share, cascade = settings.explore, settings.policy.name in CASCADES
+        share, (_, cascade) = self.versions[asked.version - 1].explore, self._policies[asked.version - 1]
         if before is None:
             self.learner.pend(after.action, asked.t, None if self.contexts is None else self.contexts.restore(asked))
             self._count_context(asked, 1)
@@ -352,7 +349,7 @@ class ProblemState:
 
     def _own(self, asked: Asked) -> tuple[Any, int]:
         """The key of the rounding of a decision's outcomes, and the version of the policy that made it."""
-        return self.key("coin", asked.id), self._policies[asked.version - 1]
+        return self.key("coin", asked.id), self._policies[asked.version - 1][0]
 
     def _count_context(self, asked: Asked, sign: int) -> None:
         """Count the context of a decision in the means of standardised features."""

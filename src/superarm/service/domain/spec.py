@@ -267,8 +267,6 @@ def to_problem(spec: ProblemSpec) -> Problem:
     arms, items = Names(spec.arms, "arms"), Names(names, "items")
     check_size(len(spec.arms), len(names), spec.support)
     _check_learnt(spec)
-    if spec.reward.name == "spread" and spec.arms != names:
-        raise InvalidArgument("items", "differ from the arms", "with the reward spread both are the nodes")
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
     reward = to_reward(spec.reward)
@@ -352,7 +350,7 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
     Bernstein(rho=1)
     """
-    make = components.find_policy(spec.name).make
+    make = components.find_policy(spec.name)
     policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
     if spec.baseline is not UNSET and arms is not None:
         try:

@@ -1,0 +1,1 @@
+"""What develops and judges superarm, and is not part of it: tools, benchmarks, contests."""

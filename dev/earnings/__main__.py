@@ -1,0 +1,5 @@
+"""``python -m dev.earnings``."""
+
+from dev.earnings.commands import main
+
+main()
