@@ -219,6 +219,7 @@ _decoder = json.Decoder(Union[tuple(Event.__subclasses__())])  # noqa: UP007 - o
 def encode(event: Any) -> bytes:
     """The event as a line of the log, in JSON.
 
+    >>> from superarm.decisions import Expired
     >>> encode(Expired(5, 0.0))
     b'{"type":"expired","at":5,"fill":0.0}'
     """
