@@ -29,7 +29,7 @@ MODULAR = {"escb", "escb_c", "ols_ucb_c"}
 """Policies for modular rewards only."""
 RANDOM = {"cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade", "epsilon_greedy", "uniform"}
 RANDOM |= {"comb_lin_ts", "logistic_ts"}
-WHOLE = {"escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played"}
+WHOLE = {"escb", "escb_delta", "escb_c", "ols_ucb_c"}
 LISTS = {"cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade"}
 
 
