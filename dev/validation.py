@@ -12,7 +12,6 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.core.arrays import Floats, Ints
-from superarm.core.problem import Problem
 from superarm.environments import Bernoulli
 from superarm.indices import KL
 from superarm.offline.estimators.entries import entry_intervals, entry_means
@@ -23,6 +22,7 @@ from superarm.offline.simulated import draw_log, simulate_log
 from superarm.offline.value import by_intervals, by_scores
 from superarm.oracles import Exhaustive, solve
 from superarm.policies import IndexPolicy
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation.instances import Instance
 

@@ -5,9 +5,9 @@ from scipy.sparse import csr_array
 
 from superarm.actions import Subsets
 from superarm.context import Context, Features, models
-from superarm.core.problem import Problem
 from superarm.core.streams import run_keys
 from superarm.environments import context_table
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation.engine import Run
 from tests.recorded import write

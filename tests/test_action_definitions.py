@@ -5,7 +5,7 @@ import pytest
 
 from superarm import actions as sets
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 
 WRONG = [

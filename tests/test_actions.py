@@ -8,7 +8,7 @@ import pytest
 
 from superarm.actions import Explicit, Matching, Pinned, Subsets
 from superarm.actions.base import add_arms, joinable_after, take_rows, total_worth
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import Linear
 from tests.action_sets import ALL, KINDS, NoNeighbours, arms, playable, random_set, random_view
 

@@ -20,7 +20,6 @@ from superarm.agent import Agent, Learner
 from superarm.context import Context, Features, models
 from superarm.contextual import c2_ucb, logistic_kl_ucb, vac2_ucb
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.core.problem import Problem
 from superarm.core.streams import run_keys
 from superarm.core.tally import Feedback
 from superarm.environments import Bernoulli, Beta, Cascade, context_table
@@ -30,6 +29,7 @@ from superarm.policies.batch import escb
 from superarm.policies.directional import directional_kl_moss
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.wrappers import EpsilonGreedy, epsilon_greedy
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear
 from superarm.simulation.engine import Run
 
@@ -847,7 +847,7 @@ def test_a_small_agent_needs_neither_numba_nor_scipy():
         import sys
         from superarm.agent import Agent
         from superarm.actions import Subsets
-        from superarm.core.problem import Problem
+        from superarm.problem import Problem
         from superarm.rewards import Coverage
         agent = Agent(Problem(4, 3, Coverage(), Subsets(2)))
         for _ in range(5):

@@ -7,7 +7,7 @@ from scipy import sparse
 from superarm.actions import Subsets
 from superarm.core.arrays import arms, floats, probabilities
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import Linear
 
 

@@ -9,13 +9,13 @@ from scipy import sparse
 
 from superarm.actions import Explicit, Matching, Subsets
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally
 from superarm.environments import Bernoulli
 from superarm.oracles import Greedy
 from superarm.policies import batch
 from superarm.policies.batch import escb, escb_delta
 from superarm.policies.covariance import escb_c, ols_ucb_c
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear, Logistic
 from superarm.simulation import Instance, simulate
 from tests.action_sets import KINDS, NoNeighbours, arms, playable, random_set, random_view

@@ -15,12 +15,12 @@ from superarm.context import Context, Contexts, EncodedContext, Features, Frames
 from superarm.context.design import design_of
 from superarm.context.sums import add_precision, unpack
 from superarm.core.ops import engine
-from superarm.core.problem import Problem
 from superarm.core.streams import run_keys
 from superarm.core.tally import Feedback
 from superarm.environments import context_table
 from superarm.indices import KL
 from superarm.policies import IndexPolicy
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation.engine import Run
 from tests.contexts import ARMS, N_ARMS, N_ITEMS, SUPPORT, USERS, K, grid

@@ -12,7 +12,6 @@ from superarm import context, contextual, diffusion, environments, indices, orac
 from superarm.actions import Subsets
 from superarm.core import describe
 from superarm.core.component import Component
-from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.environments import Answer, Environment
 from superarm.indices import Index
@@ -21,6 +20,7 @@ from superarm.oracles import Default, Greedy, Oracle
 from superarm.policies import IndexPolicy, Policy, policy
 from superarm.policies.directional import Covariance
 from superarm.policies.memory import Memory
+from superarm.problem import Problem
 from superarm.rewards import Reward, Smoothness
 from superarm.simulation import Instance
 from superarm.testing import ContractViolation, check

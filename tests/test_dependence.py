@@ -13,8 +13,8 @@ from scipy import stats
 from superarm import environments
 from superarm.actions import Subsets
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.environments import Bernoulli, Beta, Blocks, Cohorts, CommonShock, Comonotone, Copula, Swinging
+from superarm.problem import Problem
 from superarm.rewards import Linear
 from superarm.simulation import instances
 

@@ -8,10 +8,10 @@ from scipy.sparse import csr_array, random_array
 
 from superarm.actions import Subsets
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.diffusion import IMM, IndependentCascade, Spread, components
 from superarm.environments import Bernoulli
 from superarm.oracles import Default, certify, solve
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation import Instance
 from superarm.theory import gaps

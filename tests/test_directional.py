@@ -9,7 +9,6 @@ from scipy import optimize, sparse
 from superarm.actions import Subsets
 from superarm.core.directions import two_moment_bound
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback
 from superarm.indices import GaussianSample, KLMoss
 from superarm.policies.directional import (
@@ -20,6 +19,7 @@ from superarm.policies.directional import (
     directional_kl_ucb,
 )
 from superarm.policies.index import IndexPolicy
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear, Logistic
 from tests.action_sets import NoNeighbours
 from tests.recorded import Replay, independent, recorded

@@ -38,7 +38,7 @@ RUNNABLE = [
 ]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
-WITHOUT_FORMULAS = {"__init__.py", "memory.py"}
+WITHOUT_FORMULAS = {"__init__.py", "memory.py", "screen.py"}
 
 
 @pytest.fixture(scope="module")

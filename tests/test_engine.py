@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from superarm import screen
+from superarm.policies import screen
 from superarm.actions import Subsets
 from superarm.core import ops, streams
-from superarm.core.problem import Problem
 from superarm.environments import Bernoulli
 from superarm.indices import KL, UCBV, Bernstein, BetaPosterior, GaussianSample, Hoeffding, KLMoss
 from superarm.policies import IndexPolicy
 from superarm.policies.base import try_every_arm
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear
 from superarm.simulation.engine import Run
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from superarm import environments
 from superarm.actions import Subsets
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from tests.recorded import recorded
 

@@ -14,7 +14,7 @@ import superarm as sa
 from superarm.context import FeatureMoments, Frame, frame_number
 from superarm.context.design import make_design
 from superarm.context.encoding import encode
-from superarm.core.describe import build, describe
+from superarm.describe import build, describe
 
 SHOP = sa.Features(
     numeric={"age": (0, 100), "basket": None},

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from superarm.actions import Subsets
 from superarm.core import streams
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally
 from superarm.indices import KL, Bernstein
 from superarm.oracles import Greedy, Oracle
@@ -16,6 +15,7 @@ from superarm.policies.directional import Covariance, directional_kl_moss
 from superarm.policies.forgetting import Forgetting, discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, epsilon_greedy, uniform
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from tests.action_sets import NoNeighbours
 from tests.recorded import Replay, independent, recorded

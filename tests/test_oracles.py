@@ -9,11 +9,11 @@ from superarm import oracles, rewards
 from superarm.actions.base import take_rows
 from superarm.agent import recommend
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.environments import Bernoulli
 from superarm.oracles import greedy
 from superarm.oracles.budgets import find_grid
+from superarm.problem import Problem
 from superarm.simulation import Instance
 from tests.action_sets import ALL, KINDS, arms, playable, random_set, random_view
 

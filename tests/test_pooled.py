@@ -10,11 +10,11 @@ from scipy.stats import gamma, kstest, norm
 
 import superarm as sa
 from superarm.core.ops import engine
+from superarm.core.reference import gammas
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.policies import discounted, pooled_thompson
 from superarm.policies.pooling import Covariates, Observed, Posterior, fit
-from superarm.reference import gammas
 
 GRID = 2.0 ** np.arange(-2, 7)
 

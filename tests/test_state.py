@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm import contextual, policies
 from superarm.core.component import Component
-from superarm.core.describe import _class, _import_components, build, describe
 from superarm.core.errors import InvalidArgument
+from superarm.describe import _class, _import_components, build, describe
 from tests.recorded import FIXTURES, stored
 from tests.test_memory import CONTEXTS, USERS
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from superarm.core import streams
-from superarm.reference import beta_draws
+from superarm.core.reference import beta_draws
 
 N = 20_000
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from superarm import reference
+from superarm.core import reference
 
 HARD = np.array([0.0, 1.0, 0.5, 2.0**-24, 1.0 - 2.0**-24, 1e-300, 5e-324, 1.0 - 2.0**-53])
 
@@ -110,14 +110,14 @@ TWINS = (
 
 
 def test_every_twin_is_compared():
-    from superarm import kernels  # numba takes a second to import
+    from superarm.core import kernels  # numba takes a second to import
 
     assert sorted(TWINS) == [name for name in sorted(kernels.__all__) if hasattr(reference, name)]
 
 
 @pytest.mark.parametrize("name", TWINS)
 def test_a_kernel_has_the_bits_of_its_twin(name):
-    from superarm import kernels
+    from superarm.core import kernels
 
     rng = np.random.default_rng(len(name))
     for _ in range(150):

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import superarm as sa
-from superarm.core.table import Measured, Table
 from superarm.data.files import cache_directory
 from superarm.data.readers import read_movielens_100k
 from superarm.items import ItemAgent, learn, need
+from superarm.output.table import Measured, Table
 
 N_FILMS, K = 100, 5
 PROBLEM = sa.Problem(N_FILMS, 1, sa.Coverage(), sa.Subsets(K))

@@ -15,7 +15,7 @@ import numpy as np
 from superarm.actions import Subsets
 from superarm.context import Context, Features
 from superarm.core.arrays import Bools, Floats, Ints
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear
 
 Rng = np.random.Generator

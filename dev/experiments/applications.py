@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from superarm.actions import Subsets
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.environments import Bernoulli, Copula
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation.instances import Instance
 

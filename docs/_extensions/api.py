@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the tests read this file without Sphinx
 PACKAGES = {
     "superarm.agent": "Agents",
     "superarm.contextual": "Policies with a context",
-    "superarm.core.problem": "Problems",
+    "superarm.problem": "Problems",
     "superarm.rewards": "Rewards",
     "superarm.actions": "Action sets",
     "superarm.context": "Context",

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from superarm.context import Context, Features
     from superarm.context import models as models
     from superarm.core.errors import InvalidArgument, SuperarmError
-    from superarm.core.problem import Problem
     from superarm.core.tally import Tally
     from superarm.environments import Environment
     from superarm.experiments import Experiment
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         pooled_thompson,
         uniform,
     )
+    from superarm.problem import Problem
     from superarm.rewards import Coverage, Linear, Logistic, Reward
     from superarm.service.client import connect
     from superarm.simulation import Instance, Results
@@ -63,7 +63,7 @@ _HOMES = {
     "superarm.agent": "Agent Decision recommend",
     "superarm.context": "Context Features",
     "superarm.core.errors": "InvalidArgument SuperarmError",
-    "superarm.core.problem": "Problem",
+    "superarm.problem": "Problem",
     "superarm.core.tally": "Tally",
     "superarm.environments": "Environment",
     "superarm.experiments": "Experiment",

@@ -18,7 +18,7 @@ from superarm.core.ops import op
 from superarm.core.support import Dense
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+    from superarm.problem import Problem
 
 
 class Smoothness(NamedTuple):
@@ -195,7 +195,7 @@ class Coverage(Reward):
     (section Preliminaries). Differs: the paper's :math:`\gamma_g = 1/\sqrt e` is an upper bound of the exact value.
 
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> Problem(2, 1, Coverage(), Subsets(2)).value([[0.5], [0.5]], [0, 1])
     0.75
     """
@@ -239,7 +239,7 @@ class Linear(Reward):
     Preliminaries, the linear case).
 
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> Problem(2, 1, Linear(), Subsets(2)).value([[0.5], [0.25]], [0, 1])
     0.75
     """

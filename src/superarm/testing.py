@@ -18,16 +18,16 @@ from superarm.agent import Agent
 from superarm.core import streams
 from superarm.core.arrays import Floats
 from superarm.core.component import Component
-from superarm.core.describe import build, describe
 from superarm.core.errors import SuperarmError
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, View
+from superarm.describe import build, describe
 from superarm.environments import Answer, Environment
 from superarm.indices import Chance, Index
 from superarm.oracles import Oracle
 from superarm.policies import Memory, Policy
 from superarm.policies.base import choose_batches
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.engine import Run
 from superarm.theory.smoothness import Refuted, check_own_claim

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.core.describe import describe
+from superarm.describe import describe
 from superarm.experiments import Experiment, Study, Threads, run, store
 from superarm.experiments.execution.cells import list_cells
 from superarm.experiments.report.figures import inline_svg, new_panels, plot_sweeps

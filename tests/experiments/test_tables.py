@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.core.table import Measured, Table, format_number
 from superarm.experiments.report.tables import write_table
+from superarm.output.table import Measured, Table, format_number
 from tests.pages import runner
 
 ROWS = [

@@ -18,7 +18,7 @@ IMPORTED = [
     "superarm.cli",
     "superarm.agent",
     "superarm.contextual",
-    "superarm.kernels",
+    "superarm.core.kernels",
     "superarm.service.server",
     "superarm.service.demo",
     "superarm.service.storage.postgres",

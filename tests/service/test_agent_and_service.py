@@ -22,8 +22,8 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.agent.learner import fit_policy
-from superarm.core.describe import describe
 from superarm.decisions import open_record, to_flat
+from superarm.describe import describe
 from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger

@@ -17,11 +17,8 @@ from superarm.agent.learner import Learner
 from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.core.labels import Labels, align, is_frame
-from superarm.core.problem import Problem
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
-from superarm.core.table import Table
 from superarm.core.tally import Tally
 from superarm.decisions import (
     UNSEEN,
@@ -35,8 +32,11 @@ from superarm.decisions import (
     without_effect,
 )
 from superarm.decisions.names import Given, Some, names_for
+from superarm.output.labels import Labels, align, is_frame
+from superarm.output.table import Table
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
+from superarm.problem import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
 

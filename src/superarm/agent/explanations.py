@@ -12,10 +12,10 @@ from superarm.agent.learner import Learner
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import View
 from superarm.decisions import to_flat
+from superarm.problem import Problem
 
 if TYPE_CHECKING:
     from superarm.agent.agent import Agent
-    from superarm.core.problem import Problem
 
 SHOWN_ARMS, SHOWN_ITEMS = 20, 8
 """A table in a notebook has at most so many rows and columns."""
@@ -86,7 +86,7 @@ def _largest_effects(learner: Learner, made: MadeDecision, arm: int, most: int) 
     return tuple((name, effect) for name, effect in largest if effect != 0.0)
 
 
-def _gains(problem: "Problem", q: Floats, action: Ints) -> list[float]:
+def _gains(problem: Problem, q: Floats, action: Ints) -> list[float]:
     """What each arm adds to the arms before it."""
     worth = [float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
     return [after - before for before, after in itertools.pairwise(worth)]

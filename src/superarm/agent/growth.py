@@ -1,6 +1,6 @@
 """Problems that grow: arms and items are only ever added at the end, so numbers stay what they were."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,12 +8,10 @@ from superarm.actions.matroids import Laminar
 from superarm.core.arrays import Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
-def with_arms(problem: "Problem", n: int, actions: Any = None, support: Any = None, features: Any = None) -> "Problem":
+def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None, features: Any = None) -> Problem:
     """``problem`` with ``n`` more arms; a sparse problem needs the whole new ``support``.
 
     ``features`` are those of the new arms, if arms have features.
@@ -28,7 +26,7 @@ def with_arms(problem: "Problem", n: int, actions: Any = None, support: Any = No
     return problem.changed(n_arms=problem.n_arms + n, actions=actions, support=support, context=context)
 
 
-def require_actions(problem: "Problem", actions: Any) -> None:
+def require_actions(problem: Problem, actions: Any) -> None:
     """Raise ``InvalidArgument`` if new arms need ``actions``: nothing limits an arm in no family of a laminar set."""
     if actions is None and isinstance(problem.actions, Laminar):
         raise InvalidArgument("actions", "the families do not name the new arms", "give the families of all arms")
@@ -44,7 +42,7 @@ def support_with_arms(support: AnySupport, rows: list[list[int]]) -> Sparse:
     return Sparse(support.n_items, support.n_arms + len(rows), np.concatenate([support.start, ends]), items)
 
 
-def with_items(problem: "Problem", weights: Any) -> "Problem":
+def with_items(problem: Problem, weights: Any) -> Problem:
     """``problem`` with one more item for each of ``weights``; every arm may touch it."""
     if not isinstance(problem.support, Dense):
         raise InvalidArgument("items", "the support is sparse", "new items of a sparse problem need a new problem")
@@ -52,7 +50,7 @@ def with_items(problem: "Problem", weights: Any) -> "Problem":
     return problem.changed(n_items=len(more), weights=more, support=None)
 
 
-def without_items(problem: "Problem", items: Ints) -> "Problem":
+def without_items(problem: Problem, items: Ints) -> Problem:
     """``problem`` with the weight 0 for some items."""
     weights = problem.weights.copy()
     weights[items] = 0.0

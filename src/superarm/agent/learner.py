@@ -13,13 +13,13 @@ from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, View
 from superarm.decisions import UNSEEN, Row, counted_rows, feedback_of, pending_arms
 from superarm.decisions.names import Given, names_for
 from superarm.indices import Index
 from superarm.policies.base import Policy, choose_batches
 from superarm.policies.memory import Memory
+from superarm.problem import Problem
 
 Arms = Ints | Sequence[int]
 _NOBODY = np.empty(0, np.int64)

@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from superarm.context.models import LinearModel, LogisticModel, Model
-from superarm.core.problem import Problem
 from superarm.policies.base import Policy
+from superarm.problem import Problem
 
 MANY_ENTRIES = 1_000_000
 """From so many entries on, a draw of all of them takes longer than a web page waits."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from superarm.agent.decisions import Decision, Decisions, MadeDecision, Record
 from superarm.agent.learner import Learner
-from superarm.core.describe import build, describe
 from superarm.decisions import DecisionRecord
+from superarm.describe import build, describe
 
 STATE_VERSION = 3
 

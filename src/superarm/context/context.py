@@ -14,7 +14,7 @@ from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Mode
 from superarm.core.arrays import Floats, Ints, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.core.labels import is_frame
+from superarm.output.labels import is_frame
 
 _NO_PAIRS = np.zeros(0)
 

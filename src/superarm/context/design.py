@@ -16,7 +16,7 @@ from superarm.core.support import AnySupport, Dense
 
 if TYPE_CHECKING:
     from superarm.context.context import Context
-    from superarm.core.problem import Problem
+    from superarm.problem import Problem
 
 
 class Design(NamedTuple):

@@ -25,7 +25,7 @@ from superarm.core.tally import Feedback, Tally
 
 if TYPE_CHECKING:
     from superarm.context.frames import Frames
-    from superarm.core.problem import Problem
+    from superarm.problem import Problem
 
 UNWEIGHTED = 4.0
 """The weight of an observation of which only its range is known: 1 / (1/4), the largest variance in [0, 1]."""

@@ -1,15 +1,13 @@
 """The base of policies that learn from contexts, and the memory of regressions."""
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from superarm.context.models import Model
 from superarm.context.sums import RegressionTally
 from superarm.core.errors import InvalidArgument
 from superarm.policies.base import Policy
 from superarm.policies.memory import Memory
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 M = TypeVar("M", bound=Memory)
 
@@ -40,7 +38,7 @@ class ContextPolicy(Policy[M], Generic[M]):
     learns = Model
     """The class of models that the policy learns."""
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         """Refuse a problem without a context, or with a model that the policy does not learn."""
         if problem.context is None:
             wrong = f"{type(self).__name__} needs a context"

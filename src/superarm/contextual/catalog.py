@@ -1,7 +1,7 @@
 """Contextual policies by their names in the papers, and which policy suits which problem."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from superarm.context.design import design_of
 from superarm.context.models import Segments
@@ -18,9 +18,7 @@ from superarm.oracles.default import Default
 from superarm.oracles.heaviest import TopArms
 from superarm.policies.base import Policy
 from superarm.policies.wrappers import Wrapper
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 __all__ = ["c2_ucb", "c3_ucb", "comb_lin_ts", "logistic_kl_ucb", "logistic_ts", "vac2_ucb"]
 
@@ -158,12 +156,12 @@ def logistic_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT)
     return LogisticPolicy(KL(), rho, ridge, oracle)
 
 
-def for_context(policy: Any, problem: "Problem") -> Policy[Any]:
+def for_context(policy: Any, problem: Problem) -> Policy[Any]:
     """``policy`` for ``problem``: on the tally of the user's segment, where the problem has segments.
 
     >>> from superarm.actions import Subsets
     >>> from superarm.context import Context, Features
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.policies import IndexPolicy
     >>> from superarm.rewards import Coverage
     >>> context = Context(Features(categorical={"country": ["NO", "SE"]}))
@@ -194,6 +192,6 @@ def for_context(policy: Any, problem: "Problem") -> Policy[Any]:
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
 
 
-def _fit(policy: Policy[Any], problem: "Problem") -> Policy[Any]:
+def _fit(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     policy.validate(problem)
     return policy

@@ -8,7 +8,7 @@ the fit that is due. Frames and fits are steps of their own, so that a log can h
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from superarm.context.sums import UNWEIGHTED, add_precision, grow_groups, triang
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import AnySupport, Dense
 from superarm.policies.memory import Memory
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _NOTHING = np.zeros(0)
 
@@ -63,7 +61,7 @@ class ContextHistory:
     ``n_pending`` is how many arms of a regression are pending.
     """
 
-    def __init__(self, problem: "Problem") -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem, self.frames = problem, Frames(problem.context)
         self.clock: Ints = np.zeros(problem.context.n_segments, np.int64)
         self._pending, self.n_pending = _NOTHING, 0
@@ -141,7 +139,7 @@ class ContextHistory:
             self._pending[...], self._waiting, self.n_pending = 0.0, {}, 0
             memory.carry(self.frames)
 
-    def grow(self, problem: "Problem") -> None:
+    def grow(self, problem: Problem) -> None:
         """Take on a problem with more arms or items; the memory grows by itself."""
         pending, before = self.pending, self.problem
         self.problem, self.frames.context = problem, problem.context
@@ -176,14 +174,14 @@ class ContextHistory:
             self.frames.from_plain(plain["frames"])
 
 
-def feature_names(problem: "Problem", words: Mapping[str, list[str]] | None = None) -> list[str]:
+def feature_names(problem: Problem, words: Mapping[str, list[str]] | None = None) -> list[str]:
     """The names of the coordinates of an entry's features that do not indicate its item.
 
     ``words`` are those of the context's hashed features (``hashed_words``).
 
     >>> from superarm.actions import Subsets
     >>> from superarm.context import Context, Features, models
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> context = Context(Features(numeric=["age"]), arms=[[1.0], [0.5]], model=models.Linear(shared=True))
     >>> feature_names(Problem(2, 1, Coverage(), Subsets(1), context=context))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import fact_of
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 class RidgeMemory(RegressionMemory):
@@ -73,14 +71,14 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("discount", 0.0 < self.discount <= 1.0, "give a number in (0, 1]")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         super().validate(problem)
         self.oracle.validate(problem)
 
-    def choose(self, problem: "Problem", view: View, memory: RidgeMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: RidgeMemory) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def scores(self, problem: "Problem", view: View, memory: RidgeMemory) -> Floats:
+    def scores(self, problem: Problem, view: View, memory: RidgeMemory) -> Floats:
         """The optimistic or sampled parameters of all entries, clipped to [0, 1]."""
         design, sums, given, found = design_of(problem), memory.tally.regression, view.context, memory.ridge
         penalty = self.rule.penalty * design.longest
@@ -96,7 +94,7 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         found.high = np.clip(scores.mean + bonus, 0.0, 1.0)
         return found.high
 
-    def weigh(self, problem: "Problem", view: View, memory: RidgeMemory, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: RidgeMemory, action: Ints) -> Any:
         rows = problem.support.rows
         weights = self.rule.weight(rows(memory.ridge.low, action), rows(memory.ridge.high, action))
         if self.discount < 1.0:
@@ -104,17 +102,17 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
             weights = np.where(shares[:, None] < 1.0, round_share(weights * shares[:, None]), weights)
         return replace(view.context, weights=weights, pending=None)
 
-    def estimates(self, problem: "Problem", view: View, memory: RidgeMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: RidgeMemory) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
         ridge = memory.ridge
         found: Scores = score_entries(design_of(problem), problem.support, view.context, ridge.theta, ridge.inverse)
         return found.mean, optimistic
 
-    def coefficients(self, problem: "Problem", memory: RidgeMemory) -> Floats:
+    def coefficients(self, problem: Problem, memory: RidgeMemory) -> Floats:
         memory.ridge.refresh(memory.tally.regression, self.rule.penalty * design_of(problem).longest)
         return memory.ridge.theta
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import fact_of, try_every_arm
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, join, split, under
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _GRID = 4096.0
 """Weights and shifts of logistic models are multiples of 1 / _GRID."""
@@ -98,7 +96,7 @@ class LogitMemory(RegressionMemory):
         self.tally.regression.begin(frames)
         self._renew([carry_kept(one, frames) for one in self._kept()])
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         before, after = ((design_of(one), one.support) for one in (self.problem, problem))
         kept = [grow_kept(one, before, after) for one in self._kept()]
         new = copy(self)
@@ -178,19 +176,19 @@ class LogisticPolicy(ContextPolicy[LogitMemory]):
         self.require("draws", self.draws >= 0.0, "give a number >= 0")
         self.require("ridge", 0.0 < self.ridge < math.inf, "give a finite number > 0")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         super().validate(problem)
         self.oracle.validate(problem)
 
-    def likelihood(self, problem: "Problem") -> Likelihood:
+    def likelihood(self, problem: Problem) -> Likelihood:
         """The offset and the penalty on this problem."""
         prior = problem.context.model.prior_mean
         return Likelihood(log(prior / (1.0 - prior)), self.ridge * design_of(problem).longest)
 
-    def choose(self, problem: "Problem", view: View, memory: LogitMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: LogitMemory) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def scores(self, problem: "Problem", view: View, memory: LogitMemory) -> Floats:
+    def scores(self, problem: Problem, view: View, memory: LogitMemory) -> Floats:
         """The optimistic or sampled probabilities of all entries."""
         design, sums, given, logits = design_of(problem), memory.tally.regression, view.context, memory.logits
         offset, ridge = self.likelihood(problem)
@@ -206,23 +204,23 @@ class LogisticPolicy(ContextPolicy[LogitMemory]):
         logits.high = sigmoid(offset + odds)
         return logits.high
 
-    def weigh(self, problem: "Problem", view: View, memory: LogitMemory, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: LogitMemory, action: Ints) -> Any:
         eta = problem.support.rows(memory.logits.estimate, action)
         mean = sigmoid(self.likelihood(problem).offset + eta)
         weights = np.maximum(1.0, np.floor(mean * (1.0 - mean) * _GRID + 0.5)) / _GRID
         shifts = np.floor((weights * eta - mean) * _GRID + 0.5) / _GRID
         return replace(view.context, weights=weights, shifts=shifts, pending=None)
 
-    def estimates(self, problem: "Problem", view: View, memory: LogitMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: LogitMemory) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
         return sigmoid(self.likelihood(problem).offset + memory.logits.estimate), optimistic
 
-    def coefficients(self, problem: "Problem", memory: LogitMemory) -> Floats:
+    def coefficients(self, problem: Problem, memory: LogitMemory) -> Floats:
         logits = memory.logits
         logits.refresh(memory.tally.regression, self.likelihood(problem).ridge, logits.more)
         return logits.theta
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
 
@@ -260,16 +258,16 @@ class GroupedPolicy(ContextPolicy[RegressionMemory]):
     remembers = RegressionMemory
     random = fact_of("index", "random")
 
-    def choose(self, problem: "Problem", view: View, memory: RegressionMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: RegressionMemory) -> Ints:
         _, q, counts = self._cells(problem, view, memory)
         seen = replace(view, counts=counts)
         return try_every_arm(problem, seen, lambda: self.oracle.maximize(problem, q, seen))
 
-    def weigh(self, problem: "Problem", view: View, memory: RegressionMemory, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: RegressionMemory, action: Ints) -> Any:
         weights = np.full((*action.shape, problem.support.widest), UNWEIGHTED)
         return replace(view.context, weights=weights, pending=None)
 
-    def _cells(self, problem: "Problem", view: View, memory: RegressionMemory) -> tuple[Floats, Floats, Floats]:
+    def _cells(self, problem: Problem, view: View, memory: RegressionMemory) -> tuple[Floats, Floats, Floats]:
         """Mean and score of every entry's coordinate, and the pulls of every arm's, pending ones included."""
         design, support, sums, given = design_of(problem), problem.support, memory.tally.regression, view.context
         everyone = np.arange(problem.n_arms)
@@ -294,14 +292,14 @@ class GroupedPolicy(ContextPolicy[RegressionMemory]):
         np.maximum.at(counts, arm, (pulls + waiting).T)
         return mean, q, np.ascontiguousarray(counts.T)
 
-    def estimates(self, problem: "Problem", view: View, memory: RegressionMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: RegressionMemory) -> tuple[Floats, Floats]:
         return self._cells(problem, view, memory)[:2]
 
-    def coefficients(self, problem: "Problem", memory: RegressionMemory) -> Floats:
+    def coefficients(self, problem: Problem, memory: RegressionMemory) -> Floats:
         """The empirical mean of every coordinate, in place of its log-odds, which may be infinite."""
         sums = memory.tally.regression
         diagonal = sums.precision[..., [triangle(r) + r for r in range(sums.response.shape[2])]]
         return sums.response / np.maximum(diagonal, 1.0)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy, choose_batches, fact_of
 from superarm.policies.memory import NEVER, Arrays, Memory, SplitMemory, new_rows, one_or_many, segment_rows
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 class SegmentMemory(Memory):
@@ -30,7 +28,7 @@ class SegmentMemory(Memory):
 
     divisible = False
 
-    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, replications: int = 1, partial: bool = False) -> None:
         self.policy, self.problem, self.n_segments = policy, problem, problem.context.n_segments
         self.inner = new_rows(policy.policy, of_one_segment(problem), replications * self.n_segments, partial)
         self._sums: Tally | None = None
@@ -98,12 +96,12 @@ class SegmentMemory(Memory):
     def accept(self, plan: Arrays) -> None:
         self.inner.accept(plan)
 
-    def on(self, problem: "Problem") -> Self:
+    def on(self, problem: Problem) -> Self:
         part = super().on(problem)
         part.inner = self.inner.on(of_one_segment(problem))
         return part
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = copy(self)
         new.problem = problem
         new._changed(self.inner.grown(of_one_segment(problem), t))
@@ -148,11 +146,11 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
         own = self.policy.caveat
         return own if not self.pooling else f"{own}; {pooled}" if own else pooled
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         super().validate(problem)
         self.policy.validate(problem)
 
-    def choose(self, problem: "Problem", view: View, memory: SegmentMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: SegmentMemory) -> Ints:
         out = np.full((len(view), problem.k), -1)
         for some, own, part in self.views(view, memory):
             out[some] = choose_batches(self.policy, part.problem, own, part)
@@ -179,16 +177,16 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
                 pinned = view.pinned[some] if len(view.pinned) > 1 else view.pinned
                 yield some, View(int(t), part.tally, keys[some], counts, view.eligible[some], pinned), part
 
-    def estimates(self, problem: "Problem", view: View, memory: SegmentMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: SegmentMemory) -> tuple[Floats, Floats]:
         """Those of the policy on the segment, of one decision."""
         ((_, own, part),) = self.views(view, memory)
         return self.policy.estimates(part.problem, own, part)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.policy.guarantee(problem)
 
 
-def of_one_segment(problem: "Problem") -> "Problem":
+def of_one_segment(problem: Problem) -> Problem:
     """The problem of one segment alone: its context has the features of arms, if there are some; made once."""
     made: Problem | None = problem.__dict__.get("_one_segment")
     if made is None:

@@ -1,6 +1,6 @@
-"""What every part of the engine needs: components, problems, supports, tallies, random numbers, operations.
+"""What every part of the engine needs: components, supports, tallies, random numbers, operations. It imports itself alone.
 
-component: values that compare, hash and print · support: where entries are · problem · tally: statistics and feedback ·
-moments, directions: whole arms, and bounds of weighted sums of their items · streams: random numbers · numeric:
-logarithms with the same bits everywhere · ops: which twin of an operation runs
+component: values that compare, hash and print · support: where entries are · tally: statistics and feedback · moments,
+directions: whole arms, and bounds of weighted sums of their items · streams: random numbers · numeric: logarithms with
+the same bits everywhere · ops: which twin of an operation runs, that of ``reference`` (NumPy) or of ``kernels`` (numba)
 """

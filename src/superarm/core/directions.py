@@ -63,7 +63,7 @@ def two_moment_bound(mean: Any, variance: Any, largest: Any, x: Any) -> Floats:
 
 
 def _invert_kl(a: Any, h: Any, share: Any, x: Any, v: Any, mean: Any) -> Any:
-    from superarm.reference import kl_first, kl_sharp, kl_step
+    from superarm.core.reference import kl_first, kl_sharp, kl_step
 
     q = kl_first(share, x)
     q = np.where(q > 0.9, kl_sharp(share, x, q), q)

@@ -18,7 +18,7 @@ from superarm.core.support import AnySupport, Dense
 from superarm.core.tally import GRID, Feedback, Tally, round_to_grid
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+    from superarm.problem import Problem
 
 INTERVALS = 64
 """The reference average is counted in the intervals ((n - 1)^2, n^2] / INTERVALS^2: narrow where it is small."""

@@ -21,13 +21,13 @@ def load() -> Any:
     if _state["kernels"] is None:
         compiles = importlib.util.find_spec("numba") and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
         home = "kernels" if compiles else "reference"
-        _state["kernels"] = importlib.import_module(f"superarm.{home}")
+        _state["kernels"] = importlib.import_module(f"superarm.core.{home}")
     return _state["kernels"]
 
 
 def op(name: str, size: int) -> Callable[..., Any]:
     """The operation ``name`` for arrays of ``size`` elements; one without a kernel is NumPy alone."""
-    from superarm import reference
+    from superarm.core import reference
 
     small = _state["mode"] == "auto" and _state["kernels"] is None and size < SMALL
     if _state["mode"] == "numpy" or small:

@@ -18,7 +18,7 @@ from superarm.core.ops import op
 from superarm.core.support import AnySupport, Dense
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+    from superarm.problem import Problem
 
 GRID = 2.0**24
 """Outcomes are recorded as multiples of 1 / GRID."""

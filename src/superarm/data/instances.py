@@ -14,12 +14,12 @@ from superarm.actions import Actions, Subsets
 from superarm.context import Context, Features, Model, Segments
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.data.files import read_rows
 from superarm.data.graphs import constant_chance, load_edges, weighted_by_degree
 from superarm.data.readers import read_carousel, read_movielens, read_multilabel, read_open_bandit, read_visits
 from superarm.diffusion import IndependentCascade, Spread
 from superarm.environments import Bernoulli, Cohorts, context_table
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear, Reward
 from superarm.simulation.instances import Instance
 

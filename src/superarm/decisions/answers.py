@@ -8,11 +8,11 @@ import numpy as np
 
 from superarm.core.arrays import Bools, Floats, floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.decisions.events import UNKNOWN, UNSEEN
 from superarm.decisions.names import Names
 from superarm.decisions.record import DecisionRecord, width
+from superarm.problem import Problem
 
 Told = dict[int, Floats]
 """A row for each arm: a value, ``UNSEEN`` or ``UNKNOWN`` for each of its items."""

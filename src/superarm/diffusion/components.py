@@ -19,10 +19,10 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.environments.base import Answer, Environment
 from superarm.oracles.base import Guarantee, Oracle
+from superarm.problem import Problem
 from superarm.rewards import Coverage, Smoothness
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
     from superarm.core.tally import View
 
 MAX_UNSURE_EDGES = 10
@@ -96,7 +96,7 @@ class Spread(Coverage):
         self.convert("simulations", count(self.simulations, "simulations", 1, "Spread"))
 
     @silent
-    def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
+    def values(self, problem: Problem, q: Floats, action: Ints) -> Floats:
         graph, spread = graph_of(problem.support), loop("mean_spread")
         edges = [flat(problem.support, one) for one in q]
         return np.array(
@@ -106,7 +106,7 @@ class Spread(Coverage):
             ]
         )
 
-    def oracle(self, problem: "Problem") -> "IMM | None":
+    def oracle(self, problem: Problem) -> "IMM | None":
         """``IMM`` for seeds of any kind; None, which lists the batches, for another action set."""
         return IMM() if isinstance(problem.actions, Subsets) else None
 
@@ -170,7 +170,7 @@ class IndependentCascade(Environment):
         return first, held, np.full(self.samples, float(weights.sum()) / self.samples)
 
     @silent
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         n, widest, diffuse = problem.n_arms, problem.support.widest, loop("diffuse")
         outcome, active = np.zeros((len(action), n, widest)), np.full((len(action), n), -1)
         awake, most = np.zeros(n, bool), 1
@@ -179,15 +179,15 @@ class IndependentCascade(Environment):
             most = max(most, diffuse(*arguments))
         return Answer(outcome[:, :most], None, active[:, :most])
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, self.p)
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         first, held, worth = self.__dict__["sets"]
         hit = loop("hit_worth")
         return np.array([hit(first, held, worth, seeds) for seeds in action])
 
-    def best(self, problem: "Problem") -> tuple[float, float]:
+    def best(self, problem: Problem) -> tuple[float, float]:
         """Lower and upper bound of the best spread: that of the greedy batch, and a bound from its marginal gains."""
         from scipy.sparse import csr_array
 
@@ -202,7 +202,7 @@ class IndependentCascade(Environment):
             left[held[first[u] : first[u + 1]]] = 0.0
         return low, max(low, min(high, low + float(np.sort(table @ left)[-problem.k :].sum())))
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         if problem.support != self.graph:
             raise InvalidArgument("environment", "its edges are not those of the support", "give both the same graph")
 
@@ -299,7 +299,7 @@ class IMM(Oracle):
         self.require("epsilon", 0.0 < self.epsilon < GREEDY, "give a number in (0, 1 - 1/e)")
 
     @silent
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: "View") -> Ints:
         out, edges = np.full((len(view), problem.k), -1), graph_of(problem.support)
         for r in range(len(view)):
             pinned = view.pinned[r]
@@ -318,7 +318,7 @@ class IMM(Oracle):
             out[r, : len(chosen)] = chosen
         return out
 
-    def _lower_bound(self, problem: "Problem", graph: Condensed, p: Floats, fill: Any, state: Any) -> float:
+    def _lower_bound(self, problem: Problem, graph: Condensed, p: Floats, fill: Any, state: Any) -> float:
         """A lower bound of the share of the weight that the best seeds reach: Algorithm 2 of the paper."""
         home, _, eligible, _, chosen = fill
         n, epsilon = problem.n_arms, math.sqrt(2.0) * self.epsilon  # epsilon-prime of the paper
@@ -334,10 +334,10 @@ class IMM(Oracle):
         largest = float(np.where(eligible, graph.weights[home], 0.0).max())
         return max(largest / float(graph.weights.sum()), 1.0 / (n * n))
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(GREEDY - self.epsilon, 1.0 - problem.n_arms**-self.ell)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         square = problem.n_arms == problem.n_items >= 2
         if not (isinstance(problem.reward, Spread) and square and problem.actions.uniform):
             wrong = "IMM needs the reward Spread, nodes as arms and items, and Subsets(k)"

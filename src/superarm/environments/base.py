@@ -4,15 +4,13 @@ Random numbers depend on (key, round, arm), so policies that play the same arm i
 whatever else they play.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.component import Component
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 class Answer(NamedTuple):
@@ -52,7 +50,7 @@ class Environment(Component):
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
-    def entries(self, problem: "Problem", p: Any, name: str = "p") -> Floats:
+    def entries(self, problem: Problem, p: Any, name: str = "p") -> Floats:
         """The parameters ``p`` as entries of the problem; they are converted once."""
         kept = self.__dict__.setdefault("_entries", {})
         if name not in kept or kept[name][0] is not problem.support:
@@ -62,27 +60,27 @@ class Environment(Component):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_entries"}
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""
         raise NotImplementedError
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         """The true parameters of round ``t`` as entries, with one replication or R; for regret only."""
         raise NotImplementedError
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         """The true expected reward (R,) of ``action`` (R, K); by default the problem's reward at the means."""
         return problem.values(self.means(problem, t), action)
 
-    def worth(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+    def worth(self, problem: Problem, action: Ints, t: int, keys: Any) -> Floats:
         """What a run counts as the expected reward (R,) of ``action`` in round ``t``: by default ``expected``."""
         return self.expected(problem, action, t)
 
-    def contexts(self, problem: "Problem", t: int, keys: Any) -> Any:
+    def contexts(self, problem: Problem, t: int, keys: Any) -> Any:
         """The contexts of round ``t``, a ``context.Contexts``; None: it has none."""
         return None
 
-    def best(self, problem: "Problem") -> tuple[float, float] | None:
+    def best(self, problem: Problem) -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""
         return None
 
@@ -90,5 +88,5 @@ class Environment(Component):
         """The rounds up to ``horizon`` from which other means hold, increasing from 1."""
         return np.ones(1, np.int64)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the environment does not fit the problem."""

@@ -1,7 +1,7 @@
 """Outcomes whose entries are independent, with means that stay or move."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,15 +9,13 @@ from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, probabilities
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import op
+from superarm.core.reference import beta_draws
 from superarm.core.support import Dense
 from superarm.environments.base import Answer, Environment
-from superarm.reference import beta_draws
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
-def flip_coins(problem: "Problem", p: Floats, action: Ints, t: int, keys: Any) -> Floats:
+def flip_coins(problem: Problem, p: Floats, action: Ints, t: int, keys: Any) -> Floats:
     """Binary outcomes of ``action``, 1 with the probabilities ``p`` (entries)."""
     x = np.empty((*action.shape, problem.support.widest))
     if isinstance(problem.support, Dense):
@@ -35,13 +33,13 @@ class WithMeans(Environment):
     def check(self) -> None:
         self.convert("p", probabilities(self.p, "p"))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, self.p)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)
 
-    def mean_rows(self, problem: "Problem", action: Ints, t: int = 1) -> Floats:
+    def mean_rows(self, problem: Problem, action: Ints, t: int = 1) -> Floats:
         """The means of the arms of ``action`` as rows (R, K, widest)."""
         return problem.support.rows(self.means(problem, t), action)
 
@@ -62,7 +60,7 @@ class Bernoulli(WithMeans):
 
     p: Any
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return Answer(flip_coins(problem, self.means(problem, t), action, t, keys))
 
 
@@ -86,7 +84,7 @@ class Beta(WithMeans):
         super().check()
         self.require("strength", 0.0 < self.strength < math.inf, "give a finite number > 0")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         p = self.mean_rows(problem, action, t)
         steps = np.arange(1, p.shape[2] + 1, dtype=np.uint64) * streams.STEP
         own = streams.mix(streams.states(keys, t, np.maximum(action, 0))[:, :, None] + steps)
@@ -123,17 +121,17 @@ class Switching(Environment):
         self.convert("p", phases)
         self.convert("since", starts)
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return Answer(flip_coins(problem, self.means(problem, t), action, t, keys))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         phase = int(np.searchsorted(self.since, t, side="right")) - 1
         return self.entries(problem, self.p[phase], f"p{phase}")
 
     def changes(self, horizon: int) -> Ints:
         return self.since[self.since <= horizon]
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)
 
 
@@ -168,10 +166,10 @@ class Swinging(Environment):
         if self.p.shape != self.other.shape:
             raise InvalidArgument("other", f"shape {self.other.shape}", f"give the shape of p, {self.p.shape}")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return Answer(flip_coins(problem, self.means(problem, t), action, t, keys))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         p, other = self.entries(problem, self.p), self.entries(problem, self.other, "other")
         passed = self.step * ((t - 1) // self.step)
         return p + (other - p) * (0.5 * (1.0 - math.cos(2.0 * math.pi * passed / self.period)))
@@ -179,5 +177,5 @@ class Swinging(Environment):
     def changes(self, horizon: int) -> Ints:
         return np.arange(1, horizon + 1, self.step)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)

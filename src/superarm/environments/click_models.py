@@ -4,7 +4,7 @@ The list has the arms of a batch in the order of ``action``. With several items,
 same list. The outcome of every arm is drawn; ``seen`` marks what the reader reached.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,15 +14,13 @@ from superarm.core.errors import InvalidArgument
 from superarm.environments.base import Answer, Environment
 from superarm.environments.bernoulli import WithMeans, flip_coins
 from superarm.oracles import Ladder, solve
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _POSITIONS = 3 << 61
 """The first index, in a round, of the numbers that belong to positions."""
 
 
-def _seen_until(problem: "Problem", action: Ints, ends: Any) -> Bools:
+def _seen_until(problem: Problem, action: Ints, ends: Any) -> Bools:
     """What a reader has seen who stops after the first arm that ``ends`` (rows) the reading of an item."""
     ended = problem.support.rows_to_items(ends.astype(float), action)
     before = np.cumsum(ended, axis=1) - ended == 0.0
@@ -47,7 +45,7 @@ class Cascade(WithMeans):
     end: ClassVar[float] = 1.0
     """The outcome that ends the reading."""
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         return Answer(x, _seen_until(problem, action, x == self.end))
 
@@ -81,25 +79,25 @@ class CostlyCascade(Cascade):
         self.convert("p", p)
         self.convert("costs", costs)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         if problem.n_items not in (1, 2) or problem.n_arms != len(self.p):
             raise InvalidArgument("environment", "it has one cost per arm", "give a problem with one or two items")
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return np.stack([self.p, 1.0 - self.costs / self.scale])[None, : problem.n_items].copy()
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         ends = np.repeat(x[:, :, :1] == self.end, problem.n_items, 2)
         return Answer(x, _seen_until(problem, action, ends))
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         there = action >= 0
         p = np.where(there, self.p[action], 0.0)
         reached = np.cumprod(np.concatenate([np.ones((len(p), 1)), 1.0 - p[:, :-1]], 1), axis=1)
         return np.asarray((reached * (p - np.where(there, self.costs[action], 0.0))).sum(1))
 
-    def best(self, problem: "Problem") -> tuple[float, float] | None:
+    def best(self, problem: Problem) -> tuple[float, float] | None:
         single = problem.changed(n_items=1, weights=None, support=None)
         worth = float(self.expected(problem, solve(single, self.p[:, None], Ladder(self.costs))[None], 1)[0])
         return worth, worth
@@ -142,10 +140,10 @@ class _ByPosition(WithMeans):
     def _at(self, chances: Floats, n: int) -> Floats:
         return chances[np.minimum(np.arange(n), len(chances) - 1)]
 
-    def _position_numbers(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+    def _position_numbers(self, problem: Problem, action: Ints, t: int, keys: Any) -> Floats:
         return streams.uniform(keys, t, _POSITIONS + np.arange(action.shape[1]), problem.support.widest)
 
-    def _table(self, problem: "Problem") -> Floats:
+    def _table(self, problem: Problem) -> Floats:
         """The parameters as an array (n_arms, n_items); refuses action sets other than ``Subsets``."""
         if not problem.actions.uniform:
             remedy = 'take the target "oracle", or Subsets'
@@ -153,7 +151,7 @@ class _ByPosition(WithMeans):
         arms = np.arange(problem.n_arms)[None]
         return problem.support.rows_to_items(self.mean_rows(problem, arms), arms)[0]
 
-    def _in_order(self, problem: "Problem", table: Floats) -> Ints:
+    def _in_order(self, problem: Problem, table: Floats) -> Ints:
         return np.argsort(-(table @ problem.weights), kind="stable")[None, : problem.k]
 
 
@@ -184,12 +182,12 @@ class DependentClick(_ByPosition):
         super().check()
         self._fall("leave")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         leaves = self._position_numbers(problem, action, t, keys) < self._at(self.leave, action.shape[1])[:, None]
         return Answer(x, _seen_until(problem, action, leaves & (x == 1.0)))
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         rows = self.mean_rows(problem, action) * (action >= 0)[:, :, None]
         stops = problem.support.rows_to_items(rows, action) * self._at(self.leave, action.shape[1])[:, None]
         left, value = np.repeat(problem.weights[None], len(action), 0), np.zeros(len(action))
@@ -198,7 +196,7 @@ class DependentClick(_ByPosition):
             left = left * (1.0 - stop)
         return value
 
-    def best(self, problem: "Problem") -> tuple[float, float]:
+    def best(self, problem: Problem) -> tuple[float, float]:
         """Lower and upper bound of the best expected reward; equal with one item, [KatariyaEtAl2016]_ (section 3)."""
         table = self._table(problem)
         low = float(self.expected(problem, self._in_order(problem, table), 1)[0])
@@ -233,18 +231,18 @@ class PositionBased(_ByPosition):
         super().check()
         self._fall("examine")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         chances = self._at(self.examine, action.shape[1])[:, None]
         seen = self._position_numbers(problem, action, t, keys) < chances
         return Answer(x, seen & (action >= 0)[:, :, None])
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         rows = self.mean_rows(problem, action) * (action >= 0)[:, :, None]
         clicks = problem.support.rows_to_items(rows, action) @ problem.weights
         return clicks @ self._at(self.examine, action.shape[1])
 
-    def best(self, problem: "Problem") -> tuple[float, float]:
+    def best(self, problem: Problem) -> tuple[float, float]:
         """The best expected reward, twice: it is attained by the best arms in falling order."""
         most = float(self.expected(problem, self._in_order(problem, self._table(problem)), 1)[0])
         return most, most
@@ -283,20 +281,20 @@ class FreeSamples(Environment):
     def free_samples(self) -> int:  # type: ignore[override]
         return self.n
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return self.environment.draw(problem, action, t, keys)
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.environment.means(problem, t)
 
-    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+    def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         return self.environment.expected(problem, action, t)
 
-    def best(self, problem: "Problem") -> tuple[float, float] | None:
+    def best(self, problem: Problem) -> tuple[float, float] | None:
         return self.environment.best(problem)
 
     def changes(self, horizon: int) -> Ints:
         return self.environment.changes(horizon)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.environment.validate(problem)

@@ -1,7 +1,7 @@
 """Environments with contexts: in every round a user comes, whose features change the means."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.environments.base import Answer, Environment
 from superarm.oracles.base import solve
 from superarm.oracles.default import Default
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _CONTEXT_INDEX = 1 << 40
 """The index of the random number that picks the context of a round; no arm has it."""
@@ -76,19 +74,19 @@ class ContextTable(Environment):
         u = streams.uniform(keys, t, np.array([_CONTEXT_INDEX]))[:, 0, 0]
         return np.minimum(len(self.p) - 1, (u * len(self.p)).astype(np.int64))
 
-    def contexts(self, problem: "Problem", t: int, keys: Any) -> Contexts:
+    def contexts(self, problem: Problem, t: int, keys: Any) -> Contexts:
         rows = self.rows(t, keys)
         pairs = np.zeros((len(rows), problem.n_arms, 0))
         return Contexts(self.segments[rows], self.vectors[rows], pairs, np.full(len(rows), t))
 
-    def table(self, problem: "Problem") -> Floats:
+    def table(self, problem: Problem) -> Floats:
         """The parameters of every context as entries, one after the other; they are converted once."""
         kept = self.__dict__.setdefault("_entries", {})
         if "table" not in kept:
             kept["table"] = arm_major(problem.support, self.p)
         return kept["table"]  # type: ignore[no-any-return]
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         support = problem.support
         chances = support.rows(self.table(problem)[self.rows(t, keys)], action)
         x = streams.coins(keys, t, action, np.where((action >= 0)[:, :, None], chances, 0.0))
@@ -97,23 +95,23 @@ class ContextTable(Environment):
         read = support.rows_to_items(x, action)
         return Answer(x, support.items_to_rows(np.cumsum(read, 1) - read == 0.0, action))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         table = self.table(problem)
         row = (t - 1) % len(table)
         return table[row : row + 1] if self.replay else table.mean(0, keepdims=True)
 
-    def worth(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+    def worth(self, problem: Problem, action: Ints, t: int, keys: Any) -> Floats:
         rows = self.rows(t, keys)
         value = problem.values(self.table(problem)[rows], action)
         return value - (self.best_worth[rows] - self.best_worth.mean())
 
-    def best(self, problem: "Problem") -> tuple[float, float]:
+    def best(self, problem: Problem) -> tuple[float, float]:
         """The average over contexts of what the default oracle finds; it need not be the very best."""
         return float(self.best_worth.mean()), float(self.best_worth.mean())
 
 
 def context_table(
-    problem: "Problem", contexts: Sequence[Any], p: Any, replay: bool = False, cascade: bool = False
+    problem: Problem, contexts: Sequence[Any], p: Any, replay: bool = False, cascade: bool = False
 ) -> ContextTable:
     """The environment in which these contexts come, with the parameters ``p`` of each, (n_contexts, n_arms, n_items).
 
@@ -132,7 +130,7 @@ def context_table(
     --------
     >>> from superarm.actions import Subsets
     >>> from superarm.context import Context, Features
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> declared = Context(Features(categorical={"country": ["NO", "SE"]}))
     >>> problem = Problem(3, 1, Coverage(), Subsets(1), context=declared)

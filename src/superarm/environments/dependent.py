@@ -3,7 +3,7 @@
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from superarm.core.arrays import Floats, Ints, floats, probabilities
 from superarm.core.errors import InvalidArgument
 from superarm.environments.base import Answer, Environment
 from superarm.environments.bernoulli import WithMeans
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _ITEMS = streams.SHARED + 1
 """The first index, in a round, of the numbers that belong to items."""
 
 
-def _item_numbers(problem: "Problem", keys: Any, t: int) -> Floats:
+def _item_numbers(problem: Problem, keys: Any, t: int) -> Floats:
     """One uniform number for each item of round ``t``, (R, n_items)."""
     return streams.uniform(keys, t, _ITEMS + np.arange(problem.n_items))[:, :, 0]
 
@@ -39,7 +37,7 @@ class Comonotone(WithMeans):
 
     p: Any
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         u = streams.uniform(keys, t, np.maximum(action, 0))
         return Answer((u < self.mean_rows(problem, action)).astype(float))
 
@@ -65,7 +63,7 @@ class CommonShock(WithMeans):
         super().check()
         self.require("share", 0.0 <= self.share <= 1.0, "give a share in [0, 1]")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         shock, common = streams.shared_uniform(keys, t, 2).T[:, :, None, None]
         own = streams.uniform(keys, t, np.maximum(action, 0), problem.support.widest)
         u = np.where(shock < self.share, common, own)
@@ -105,7 +103,7 @@ class Copula(WithMeans):
             remedy = "give shares of variance that add up to at most 1"
             raise InvalidArgument("arms + items + all", "above 1", remedy, "Copula")
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         from scipy.special import ndtr
 
         def normal(u: Floats) -> Floats:
@@ -179,7 +177,7 @@ class Blocks(Environment):
         """Which of the numbers of an arm an entry of block 0 takes: they follow each other in the order of items."""
         return np.cumsum(self.block == 0, axis=1) - 1
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         n, block = problem.n_items, self.block[action]  # (R, K, n_items)
         numbers = streams.uniform(keys, t, np.maximum(action, 0), 2 * n + 2)
         shock, shared, own = (
@@ -196,10 +194,10 @@ class Blocks(Environment):
         low = self.base[action]
         return Answer(low + (1.0 - low) * (u < self.chance[action]))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, self.p)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)
 
 
@@ -235,16 +233,16 @@ class Cohorts(Environment):
         means = [self.table[a:b].mean(axis=0) for a, b in itertools.pairwise(self.first)]
         return np.ascontiguousarray(np.array(means).T)
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         sizes = np.diff(self.first)
         person = np.minimum(sizes - 1, (_item_numbers(problem, keys, t) * sizes).astype(np.int64))
         outcome = self.table[(self.first[:-1] + person)[:, None, :], action[:, :, None]]
         return Answer(problem.support.items_to_rows(outcome, action))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, self.average)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)
 
 
@@ -268,12 +266,12 @@ class Replay(Environment):
             raise InvalidArgument("table", f"shape {table.shape}", remedy, "Replay")
         self.convert("table", table)
 
-    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+    def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         recorded = problem.support.to_entries(self.table[(t - 1) % len(self.table)])
         return Answer(problem.support.rows(recorded, action))
 
-    def means(self, problem: "Problem", t: int) -> Floats:
+    def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, np.ascontiguousarray(self.table.mean(axis=0)))
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.means(problem, 1)

@@ -25,8 +25,8 @@ import numpy as np
 
 import superarm
 from superarm.core.arrays import Floats, Ints
-from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, MissingExtra
+from superarm.describe import build, describe
 from superarm.simulation import Instance, Target
 from superarm.simulation.regret import regret
 from superarm.simulation.runs import ARRAYS, Runs

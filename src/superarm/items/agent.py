@@ -7,11 +7,11 @@ import numpy as np
 from superarm.actions.base import Actions
 from superarm.agent.decisions import Decision
 from superarm.core.arrays import Floats, count, floats
-from superarm.core.describe import build, describe
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.tally import round_to_grid
 from superarm.decisions.names import Given, Some, names_for
+from superarm.describe import build, describe
 from superarm.items.counts import FIRST, GROWTH, Answered, ItemCounts, recommended, to_rows
 from superarm.items.latent import STRENGTH, Items, learn_rows
 from superarm.policies import Policy

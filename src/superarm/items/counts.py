@@ -11,12 +11,12 @@ from superarm.agent.learner import Learner
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.numeric import log
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally, round_to_grid
 from superarm.indices import KLMoss
 from superarm.items.latent import STRENGTH, Items, Rows, learn_rows, prior_tally
 from superarm.items.need import MOST_ROUNDS, Need, compare_answers
 from superarm.policies import IndexPolicy, Policy
+from superarm.problem import Problem
 
 FIRST, GROWTH = 200, 1.5
 """Items are learnt after so many decisions, and again each time that there are so many times more."""

@@ -28,10 +28,10 @@ from superarm.actions.subsets import Subsets
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.numeric import decay, log, sigmoid
-from superarm.core.problem import Problem
-from superarm.core.table import Table
 from superarm.core.tally import GRID, Tally, round_to_grid
 from superarm.oracles import Default, solve
+from superarm.output.table import Table
+from superarm.problem import Problem
 
 CLASSES = (1, 2, 3, 4, 6, 8)
 """The numbers of classes that are compared."""

@@ -15,12 +15,12 @@ from superarm.actions import Subsets
 from superarm.actions.explicit import tabulate
 from superarm.core.arrays import Bools, Floats, Ints, count
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import Tally
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals, pooled_means
 from superarm.offline.estimators.slates import difference_bounds
 from superarm.offline.result import warn_of_assumption, warn_of_outcomes
 from superarm.oracles import Default, Oracle, certify
+from superarm.problem import Problem
 from superarm.rewards import smoothness_of
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05,
     Examples
     --------
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> problem = Problem(n_arms=20, n_items=5, reward=Coverage(), actions=Subsets(3))
     >>> bound = kl_clcb_bound(problem, [10_000] * 20, [0, 1, 2])

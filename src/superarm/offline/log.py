@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Bools, Floats, Ints
-from superarm.core.problem import Problem
 from superarm.core.tally import Feedback, Tally
 from superarm.decisions.names import Names
 from superarm.offline.estimators.slates import entry_numbers, gains_of_rows, value_each_slate
+from superarm.problem import Problem
 
 if TYPE_CHECKING:
     from superarm.offline.assumption import AssumptionTest
@@ -78,7 +78,7 @@ class Log:
     --------
     >>> from superarm import offline
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> problem = Problem(n_arms=4, n_items=1, reward=Coverage(), actions=Subsets(2))
     >>> slates = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3]]

@@ -10,7 +10,7 @@ from superarm import __version__
 from superarm.offline.check import check_log
 from superarm.offline.estimators.methods import METHODS
 from superarm.offline.result import MODEL_BASED, PolicyValue
-from superarm.pages import render_page
+from superarm.output.pages import render_page
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log

@@ -9,9 +9,9 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.streams import seed_sequence
 from superarm.core.tally import View
+from superarm.problem import Problem
 
 
 class Guarantee(NamedTuple):
@@ -91,7 +91,7 @@ def solve(problem: Problem, p: Any, oracle: Oracle | None = None, seed: Any = 0)
 
     Examples
     --------
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> from superarm.actions import Subsets
     >>> problem = Problem(n_arms=3, n_items=2, reward=Coverage(), actions=Subsets(2))

@@ -6,10 +6,10 @@ import numpy as np
 
 from superarm.actions.base import joinable_after, new_batches, pick_arms, take_rows, total_worth
 from superarm.core.arrays import Bools, Floats, Ints, best_arms
-from superarm.core.problem import Problem
 from superarm.core.tally import View
 from superarm.oracles.base import GREEDY, Guarantee, Oracle, held, share_of_optimum, worth_alone
 from superarm.oracles.greedy import greedy_by_steps
+from superarm.problem import Problem
 
 MAX_TABLE_CELLS = 20_000_000
 """The largest table that dynamic programming fills."""
@@ -31,7 +31,7 @@ def find_grid(problem: Problem) -> tuple[Ints, int] | None:
     The coarsest step of at most three decimals is taken, and none whose table would exceed ``MAX_TABLE_CELLS``.
 
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Linear
     >>> find_grid(Problem(3, 1, Linear(), Knapsack([0.5, 1.5, 2.0], budget=3.2)))
     (array([1, 3, 4]), 6)
@@ -63,7 +63,7 @@ class KnapsackTable(_BudgetOracle):
 
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(3, 1, rewards.Linear(), Knapsack([1.0, 2.0, 3.0], budget=4.0))
     >>> oracles.solve(problem, [[0.2], [0.4], [0.5]], KnapsackTable())
     array([2, 0])
@@ -133,7 +133,7 @@ class KnapsackScheme(_BudgetOracle):
     --------
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(3, 1, rewards.Linear(), Knapsack([1.01, 2.003, 3.0007], budget=4.1))
     >>> sorted(oracles.solve(problem, [[0.3], [0.4], [0.9]], KnapsackScheme(0.01)).tolist())
     [0, 2]
@@ -189,7 +189,7 @@ class GreedyMax(_BudgetOracle):
 
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(3, 1, rewards.Coverage(), Knapsack([1.0, 4.0, 1.0], budget=4.0))
     >>> oracles.solve(problem, [[0.3], [1.0], [0.2]], GreedyMax())
     array([1])
@@ -231,7 +231,7 @@ class PartialEnumeration(_BudgetOracle):
 
     >>> from superarm import rewards
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(3, 2, rewards.Coverage(), Knapsack([1.0, 2.0, 3.0], budget=4.0))
     >>> round(PartialEnumeration().guarantee(problem).alpha, 4)
     0.6321

@@ -11,11 +11,11 @@ import numpy as np
 from superarm.actions.base import take_rows
 from superarm.core.arrays import Floats, Ints, arms
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.streams import seed_sequence
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.greedy import greedy_by_steps
+from superarm.problem import Problem
 
 TARGET_STAGES = 8
 """At about how many stages of building a batch the bound is computed; the smallest one counts."""
@@ -80,7 +80,7 @@ def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, se
     --------
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=2, reward=rewards.Coverage(), actions=Subsets(2))
     >>> found = certified(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], oracles.Greedy())
     >>> found.action, found.guarantee.alpha, round(found.certificate.measured_alpha, 3)
@@ -111,7 +111,7 @@ def certify(problem: Problem, p: Any, action: Any, eligible: Any = None) -> Cert
     --------
     >>> from superarm import rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Linear(), actions=Subsets(2))
     >>> certify(problem, [[0.5], [0.25], [0.125]], [0, 2])
     Certificate(value=0.625, bound=0.75)
@@ -131,7 +131,7 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
 
     >>> from superarm import rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
     >>> upper_bound(problem, [[0.5], [0.5], [0.5]], [0, 1])
     0.875
@@ -218,7 +218,7 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
     --------
     >>> from superarm import rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=2, reward=rewards.Coverage(), actions=Subsets(2))
     >>> found = exact(problem, [[0.6, 0.6], [1.0, 0.0], [0.0, 1.0]])
     >>> sorted(found.action.tolist()), found.certificate, found.guarantee.alpha

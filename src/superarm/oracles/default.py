@@ -4,13 +4,13 @@ import math
 
 from superarm.actions.explicit import Explicit
 from superarm.core.arrays import Floats, Ints
-from superarm.core.problem import Problem
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee, Oracle, held
 from superarm.oracles.budgets import GreedyMax, KnapsackScheme, KnapsackTable, PartialEnumeration, has_grid
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.heaviest import Linearised, Modular
+from superarm.problem import Problem
 
 MAX_ENUMERATED_BATCHES = 5_000
 """Up to this many batches are enumerated where greedy has no guarantee as good as on a matroid."""
@@ -43,7 +43,7 @@ class Default(Oracle):
     Greedy for submodular rewards is what [MerlisMannor2019]_ (section Algorithm) proposes.
 
     >>> from superarm.actions import Knapsack
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Linear
     >>> Default().resolve(Problem(3, 1, Linear(), Knapsack([1.0, 2.0, 3.0], budget=4.0)))
     KnapsackTable()

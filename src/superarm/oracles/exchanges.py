@@ -6,11 +6,11 @@ import numpy as np
 
 from superarm.actions.base import add_arms, joinable_after, take_rows
 from superarm.core.arrays import Floats, Ints, best_arms, count
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.greedy import Greedy, greedy_by_steps
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 
 
@@ -38,7 +38,7 @@ class LocalSearch(Oracle):
     --------
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=2, reward=rewards.Coverage(), actions=Subsets(2))
     >>> p = [[0.6, 0.6], [1.0, 0.0], [0.0, 1.0]]
     >>> [oracles.solve(problem, p, oracle).tolist() for oracle in (Greedy(), LocalSearch())]

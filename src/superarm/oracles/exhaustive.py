@@ -6,9 +6,9 @@ from superarm.actions.base import joinable_after, pack, take_rows
 from superarm.actions.explicit import Explicit, best_batches, tabulate
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee, Oracle, held
+from superarm.problem import Problem
 
 MAX_LISTED_BATCHES = 2_000_000
 """The largest number of batches that ``Exhaustive`` lists."""

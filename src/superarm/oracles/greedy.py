@@ -8,11 +8,11 @@ from superarm.actions.base import add_arms, new_batches, pick_arms, pins_are_eli
 from superarm.actions.subsets import Subsets
 from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.ops import op
-from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import View
 from superarm.oracles.base import GREEDY, Guarantee, Oracle, share_of_optimum
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 
 LAZY_FROM_ENTRIES = 20_000

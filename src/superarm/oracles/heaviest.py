@@ -7,11 +7,11 @@ import numpy as np
 from superarm.actions.base import pack
 from superarm.core.arrays import Bools, Floats, Ints, count, floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee, Oracle, worth_alone
 from superarm.oracles.greedy import Greedy
+from superarm.problem import Problem
 
 
 class Modular(Oracle):
@@ -24,7 +24,7 @@ class Modular(Oracle):
 
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Matching
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(3, 1, rewards.Linear(), Matching(2, 2, [(0, 0), (0, 1), (1, 0)]))
     >>> oracles.solve(problem, [[0.9], [0.5], [0.6]], Modular())
     array([1, 2])
@@ -50,7 +50,7 @@ class TopArms(Oracle):
 
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
     >>> oracles.solve(problem, [[0.1], [0.3], [0.2]], TopArms())
     array([1, 2])
@@ -79,7 +79,7 @@ class Reversed(Oracle):
 
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
     >>> oracles.solve(problem, [[0.1], [0.3], [0.2]], Reversed(TopArms()))
     array([2, 1])
@@ -127,7 +127,7 @@ class Ladder(Oracle):
     --------
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
     >>> oracles.solve(problem, [[0.8], [0.5], [0.6]], Ladder([0.5, 0.1, 0.2]))  # the cheap one first
     array([1, 2])
@@ -203,7 +203,7 @@ class Linearised(Oracle):
     --------
     >>> from superarm import oracles, rewards
     >>> from superarm.actions import Paths
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> ways = Paths(3, [(0, 1), (0, 1), (1, 2), (1, 2)], source=0, target=2)
     >>> problem = Problem(n_arms=4, n_items=2, reward=rewards.Coverage(), actions=ways)
     >>> oracles.solve(problem, [[0.9, 0.0], [0.0, 0.8], [0.9, 0.0], [0.0, 0.8]], Linearised())

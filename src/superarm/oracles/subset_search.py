@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Bools, Floats, Ints
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 ROUNDING = 1e-12
 """Values and bounds closer than this times the scale of the reward may be equal."""

@@ -11,9 +11,9 @@ from superarm.core.errors import InvalidArgument, NotANumber
 from superarm.core.tally import View
 from superarm.oracles.base import Guarantee
 from superarm.policies.memory import Memory
+from superarm.problem import Problem
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
     from superarm.environments.base import Environment
 
 
@@ -59,38 +59,38 @@ class Policy(Component, Generic[M]):
     consistent: ClassVar[Any] = False
     """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the policy does not apply to this problem."""
 
-    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> M:
+    def new_memory(self, problem: Problem, replications: int, partial: bool = False) -> M:
         """A memory of no observations; with ``partial`` entries may be unseen from the start."""
         return self.remembers(self, problem, replications, partial)  # type: ignore[return-value]
 
-    def choose(self, problem: "Problem", view: View, memory: M) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: M) -> Ints:
         """The arms to play, (R, K) in the order of picking, padded with -1; nothing in ``memory`` changes by it."""
         raise NotImplementedError
 
-    def weigh(self, problem: "Problem", view: View, memory: M, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: M, action: Ints) -> Any:
         """The context of a decision as its feedback carries it: with the weights that its observations will have.
 
         They are fixed by what the policy knew at its last choice, so that feedback counts the same whenever it comes.
         """
         return view.context
 
-    def estimates(self, problem: "Problem", view: View, memory: M) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: M) -> tuple[Floats, Floats]:
         """The estimates of all entries, and the parameters at which the oracle chooses; for explanations."""
         wrong = f"{type(self).__name__} chooses batches by other things than parameters of entries"
         raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
 
-    def coefficients(self, problem: "Problem", memory: M) -> Floats:
+    def coefficients(self, problem: Problem, memory: M) -> Floats:
         """The parameter vectors of a regression, (R, n_groups, d)."""
         raise InvalidArgument("policy", f"{type(self).__name__} has no coefficients", "take a regression model")
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         """What the policy's oracle promises on this problem."""
         return Guarantee(0.0)
 
-    def fused(self, problem: "Problem", environment: "Environment") -> int | None:
+    def fused(self, problem: Problem, environment: "Environment") -> int | None:
         """The formula by which the kernel ``play`` decides alike, many rounds in one call; None: it cannot.
 
         It is asked of policies whose memory has only sums.
@@ -98,7 +98,7 @@ class Policy(Component, Generic[M]):
         return None
 
 
-def choose_batches(policy: Policy[Any], problem: "Problem", view: View, memory: Any) -> Ints:
+def choose_batches(policy: Policy[Any], problem: Problem, view: View, memory: Any) -> Ints:
     """The batches (R, K) that a policy chooses; an error names the policy if it gives none."""
     try:
         batches: Any = policy.choose(problem, view, memory)
@@ -110,7 +110,7 @@ def choose_batches(policy: Policy[Any], problem: "Problem", view: View, memory: 
     return batches
 
 
-def try_every_arm(problem: "Problem", view: View, choose: Callable[[], Ints]) -> Ints:
+def try_every_arm(problem: Problem, view: View, choose: Callable[[], Ints]) -> Ints:
     """While an eligible arm has no pull, a batch with as many such arms as possible; otherwise ``choose()``.
 
     [MerlisMannor2019]_ (Algorithm 1, line 1). A replication in which no playable batch has such an arm chooses.

@@ -29,9 +29,9 @@ from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.tally import View
 from superarm.policies.pooling import TOGETHER
+from superarm.problem import Problem
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
     from superarm.policies.pooling import Posterior
 
 TRIALS = 3.0
@@ -67,7 +67,7 @@ class Account:
     says that fewer than ``KNOWN`` events were seen, so that nothing is known to earn.
     """
 
-    def __init__(self, problem: "Problem", view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...]):
+    def __init__(self, problem: Problem, view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...]):
         self.problem, self.view, self.rows, n = problem, view, np.arange(len(view)), memory.n_segments
         segment = np.zeros(len(view), np.int64) if n == 1 else view.context.segment
         means, weights, top = whole.means(), problem.weights / problem.weights.sum(), list(ranking[: problem.k])
@@ -217,7 +217,7 @@ def _put(x: Floats, arms: Ints, where: Any, value: float) -> None:
     x[rows, arms[rows, places]] = value
 
 
-def _worth(problem: "Problem", means: Floats, weights: Floats, n_segments: int) -> Floats:
+def _worth(problem: Problem, means: Floats, weights: Floats, n_segments: int) -> Floats:
     """The weighted mean over items of the estimates of each arm, (R, n_segments, n_arms)."""
     if n_segments > 1:
         means = means.reshape(-1, problem.n_items, problem.n_arms)

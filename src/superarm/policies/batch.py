@@ -1,7 +1,7 @@
 """Policies with one exploration bonus for the whole batch: ESCB and ESCB-delta."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee
 from superarm.policies.base import Policy, try_every_arm
 from superarm.policies.memory import Memory
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 MAX_ENUMERATED_BATCHES = 5_000
 """The most batches that are all looked at."""
@@ -43,7 +41,7 @@ def refuse_oracle(oracle: Any, policy: str) -> None:
 # --- searches for the batch with the largest sum plus the root of a sum ---
 
 
-def batch_table(problem: "Problem") -> Ints | None:
+def batch_table(problem: Problem) -> Ints | None:
     """Every batch (n_batches, K), padded with -1; None if there are more than ``MAX_ENUMERATED_BATCHES``."""
     if problem.actions.n_batches(problem.n_arms) > MAX_ENUMERATED_BATCHES:
         return None
@@ -54,7 +52,7 @@ def batch_table(problem: "Problem") -> Ints | None:
     return table
 
 
-def search_batches(problem: "Problem", worth: Floats, spread: Floats, view: View, table: Ints | None) -> Ints:
+def search_batches(problem: Problem, worth: Floats, spread: Floats, view: View, table: Ints | None) -> Ints:
     r"""A batch with large :math:`\sum_{j \in A} worth_j + \sqrt{\sum_{j \in A} spread_j}`; both are (R, n_arms).
 
     Every batch of ``table`` is looked at, as [CombesEtAl2015]_ define ESCB; without a table, ``_ascend`` approximates.
@@ -72,7 +70,7 @@ def search_batches(problem: "Problem", worth: Floats, spread: Floats, view: View
     return out
 
 
-def search_guarantee(problem: "Problem") -> Guarantee:
+def search_guarantee(problem: Problem) -> Guarantee:
     """What share of the greatest value ``search_batches`` reaches, [PerraultPerchetValko2019]_."""
     if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
         return Guarantee(1.0)
@@ -115,7 +113,7 @@ def _playable(actions: Actions, eligible: Any, pinned: Ints, table: Ints) -> Int
     return rows[whole & ~(free & actions.joinable(state, eligible)).any(1)]  # type: ignore[no-any-return]
 
 
-def _ascend(problem: "Problem", worth: Floats, spread: Floats, view: View, rounds: int = 3) -> Ints:
+def _ascend(problem: Problem, worth: Floats, spread: Floats, view: View, rounds: int = 3) -> Ints:
     r"""Greedy, then heaviest batches for the tangent of the root, ``rounds`` times; the best of these.
 
     .. math:: v(j) = worth_j + \frac{spread_j}{2\sqrt{\sum_{i \in A} spread_i}}
@@ -154,7 +152,7 @@ def _value(worth: Floats, spread: Floats, action: Ints) -> Any:
     return _total(worth, action) + np.sqrt(_total(spread, action))
 
 
-def arm_worths(problem: "Problem", q: Floats) -> Floats:
+def arm_worths(problem: Problem, q: Floats) -> Floats:
     """What each arm is worth alone at the entries ``q``, (R, n_arms)."""
     return problem.reward.gains(problem, problem.reward.empty_states(problem, len(q)), q)
 
@@ -196,14 +194,14 @@ class SetBonus(Policy[TableMemory]):
     def check(self) -> None:
         self.require("c", 0.0 <= self.c < math.inf, "give a finite number >= 0")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         if not problem.reward.modular:
             raise InvalidArgument("policy", "escb needs a modular reward", "take kl_ucb(), or the reward Linear()")
 
-    def choose(self, problem: "Problem", view: View, memory: TableMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: TableMemory) -> Ints:
         return try_every_arm(problem, view, lambda: self._search(problem, view, memory.table))
 
-    def _search(self, problem: "Problem", view: View, table: Ints | None) -> Ints:
+    def _search(self, problem: Problem, view: View, table: Ints | None) -> Ints:
         tally, missed = view.tally, most_missed(view.tally)
         reach = arm_worths(problem, np.ones_like(tally.mean))
         worth = np.where(tally.pulls <= missed, reach, arm_worths(problem, tally.mean))
@@ -213,7 +211,7 @@ class SetBonus(Policy[TableMemory]):
         spread = 0.5 * f * reach * reach / np.maximum(view.counts - missed, 1.0)
         return search_batches(problem, np.broadcast_to(worth, spread.shape), spread, view, table)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return search_guarantee(problem)
 
 
@@ -225,18 +223,18 @@ class Bonus(Component):
 
     caveat: ClassVar[str] = ""
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the bonus is not defined for this problem."""
 
-    def room(self, problem: "Problem", replications: int) -> Floats:
+    def room(self, problem: Problem, replications: int) -> Floats:
         """What is kept of empty batches, (R, …)."""
         raise NotImplementedError
 
-    def bonus(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats) -> Any:
+    def bonus(self, problem: Problem, view: View, mean: Floats, states: Floats, room: Floats) -> Any:
         """The bonus of the batch with each arm, (R, n_arms); ``states`` and ``room`` are those of the batch without."""
         raise NotImplementedError
 
-    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
+    def extend(self, problem: Problem, view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
         """Turn ``room`` into that of the batch with ``arm`` (R,); ``states`` is still that of the batch without it."""
         raise NotImplementedError
 
@@ -261,22 +259,22 @@ class Delta(Bonus):
     def check(self) -> None:
         self.require("rho", 0.0 < self.rho < math.inf, "give a finite number > 0")
 
-    def room(self, problem: "Problem", replications: int) -> Floats:
+    def room(self, problem: Problem, replications: int) -> Floats:
         return np.zeros((replications, problem.n_items))  # the variance of each item
 
-    def bonus(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats) -> Any:
+    def bonus(self, problem: Problem, view: View, mean: Floats, states: Floats, room: Floats) -> Any:
         fade, own = _changes(problem, view, mean, states)
         more = problem.support.sum_items((fade - 1.0) * problem.support.by_item(room) + own)
         variance = np.maximum(0.0, np.cumsum(room, 1)[:, -1:] + more)
         return np.sqrt(2.0 * self.rho * log(float(view.t)) * variance)
 
-    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
+    def extend(self, problem: Problem, view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
         fade, own = _changes(problem, view, mean, states)
         problem.support.join(room, fade, arm, lambda variance, scale: variance * scale)
         problem.support.join(room, own, arm, lambda variance, new: variance + new)
 
 
-def _changes(problem: "Problem", view: View, mean: Floats, states: Floats) -> tuple[Floats, Floats]:
+def _changes(problem: Problem, view: View, mean: Floats, states: Floats) -> tuple[Floats, Floats]:
     """What each arm does to the variances of its items: it scales those of the others, and adds its own; entries."""
     support, reward, tally = problem.support, problem.reward, view.tally
     weight, state = support.by_item(problem.weights[None]), support.by_item(states)
@@ -314,13 +312,13 @@ class BatchPolicy(Policy[Memory]):
     def caveat(self) -> str:  # type: ignore[override]
         return self.bonus.caveat
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.bonus.validate(problem)
 
-    def choose(self, problem: "Problem", view: View, memory: Memory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Memory) -> Ints:
         return try_every_arm(problem, view, lambda: self._grow(problem, view))
 
-    def _grow(self, problem: "Problem", view: View) -> Ints:
+    def _grow(self, problem: Problem, view: View) -> Ints:
         reward, unknown = problem.reward, view.tally.unknown()
         mean = view.tally.mean if unknown is None else np.where(unknown, 1.0, view.tally.mean)
         states, room = reward.empty_states(problem, len(view)), self.bonus.room(problem, len(view))

@@ -6,7 +6,7 @@ items is estimated from the arm's own pulls.
 """
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from superarm.policies.batch import (
     search_guarantee,
 )
 from superarm.policies.memory import MomentMemory
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 def covariance_slack(t: int, n_entries: float, pulls: Any) -> Any:
@@ -76,11 +74,11 @@ def weighted_covariance(moments: Moments, weights: Floats, slack: Floats) -> Cov
 class Region(Component):
     """A confidence region for the means of an arm's entries."""
 
-    def width(self, problem: "Problem", moments: Moments, t: int, pulls: Floats) -> Any:
+    def width(self, problem: Problem, moments: Moments, t: int, pulls: Floats) -> Any:
         """How far above its estimate the region lets the weighted sum of each arm's means be, (R, n_arms)."""
         raise NotImplementedError
 
-    def sums(self, problem: "Problem", moments: Moments, t: int, caution: float) -> CovarianceSums:
+    def sums(self, problem: Problem, moments: Moments, t: int, caution: float) -> CovarianceSums:
         """The sums of estimated covariances plus ``caution`` times their slack."""
         slack = caution * covariance_slack(t, problem.n_entries, np.maximum(1.0, moments.pulls))
         return weighted_covariance(moments, problem.weights, slack)
@@ -111,7 +109,7 @@ class CovarianceBox(Region):
     c: float = 4.0 * math.e
     caution: float = 1.0
 
-    def width(self, problem: "Problem", moments: Moments, t: int, pulls: Floats) -> Any:
+    def width(self, problem: Problem, moments: Moments, t: int, pulls: Floats) -> Any:
         positive = self.sums(problem, moments, t, self.caution).positive
         counted = int((problem.weights > 0.0).sum())
         m = float(min(counted * problem.k, problem.n_entries))
@@ -140,7 +138,7 @@ class CovarianceEllipsoid(Region):
     c: float = 0.0
     caution: float = 1.0
 
-    def width(self, problem: "Problem", moments: Moments, t: int, pulls: Floats) -> Any:
+    def width(self, problem: Problem, moments: Moments, t: int, pulls: Floats) -> Any:
         sums, support = self.sums(problem, moments, t, self.caution), problem.support
         squares = support.by_item((problem.weights**2)[None])
         square = np.cumsum(squares, 1)[:, -1] if isinstance(support, Dense) else support.sum_items(squares)
@@ -176,7 +174,7 @@ class CovariancePolicy(Policy[CovarianceMemory]):
     def check(self) -> None:
         self.require_family("region", Region, "CovarianceBox()")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         if not (problem.reward.modular or (problem.k == 1 and problem.reward.linear_gain)):
             raise InvalidArgument(
                 "policy",
@@ -184,14 +182,14 @@ class CovariancePolicy(Policy[CovarianceMemory]):
                 "take directional_kl_moss(), the reward Linear(), or batches of one arm",
             )
 
-    def moments(self, problem: "Problem", rows: int) -> Moments:
+    def moments(self, problem: Problem, rows: int) -> Moments:
         """Moments of no observations."""
         return Moments(problem.support, problem.weights, rows, products=True)
 
-    def choose(self, problem: "Problem", view: View, memory: CovarianceMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: CovarianceMemory) -> Ints:
         return try_every_arm(problem, view, lambda: self._search(problem, view, memory))
 
-    def _search(self, problem: "Problem", view: View, memory: CovarianceMemory) -> Ints:
+    def _search(self, problem: Problem, view: View, memory: CovarianceMemory) -> Ints:
         tally, missed = memory.tally, most_missed(memory.tally)
         most, worth = (arm_worths(problem, q) for q in (np.ones_like(tally.mean), tally.mean))
         unknown = (tally.moments.pulls <= 0.0) | (tally.pulls <= missed)
@@ -199,7 +197,7 @@ class CovariancePolicy(Policy[CovarianceMemory]):
         worth = np.broadcast_to(np.where(unknown, most, worth), bonus.shape)
         return search_batches(problem, worth, bonus * bonus, view, memory.table)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return search_guarantee(problem)
 
 

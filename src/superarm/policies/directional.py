@@ -1,6 +1,6 @@
 """Directional policies: greedy with one confidence bound per arm, on the sum that the arm would add to the batch."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from superarm.oracles.heaviest import Modular
 from superarm.policies.base import Policy, try_every_arm
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import MomentMemory
+from superarm.problem import Problem
 from superarm.rewards import Coverage
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
 
 
 class SampleVariance(Component):
@@ -100,10 +98,10 @@ class DirectionalPolicy(Policy[Any]):
         if not self.index.monotone:
             raise InvalidArgument("index", "a sampled index has no level", "take e.g. KLMoss()", "DirectionalPolicy")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
 
-    def applies(self, problem: "Problem") -> bool:
+    def applies(self, problem: Problem) -> bool:
         """Whether bounds per arm are used: the gain is linear, and greedy serves the problem."""
         oracle = self.oracle.resolve(problem) if isinstance(self.oracle, Default) else self.oracle
         greedy = isinstance(oracle, Greedy) or (isinstance(oracle, Modular) and problem.actions.matroid)
@@ -114,22 +112,22 @@ class DirectionalPolicy(Policy[Any]):
         """The policy with bounds per entry."""
         return IndexPolicy(self.index, self.oracle)
 
-    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> Any:
+    def new_memory(self, problem: Problem, replications: int, partial: bool = False) -> Any:
         """One with moments, or that of the policy with bounds per entry."""
         if not self.applies(problem):
             return self.by_entry.new_memory(problem, replications, partial)
         return MomentMemory(self, problem, replications, partial)
 
-    def moments(self, problem: "Problem", rows: int) -> Moments:
+    def moments(self, problem: Problem, rows: int) -> Moments:
         """Moments of no observations."""
         return Moments(problem.support, problem.weights, rows, self.spread.products)
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         if not self.applies(problem):
             return self.by_entry.choose(problem, view, memory)
         return try_every_arm(problem, view, lambda: self._grow(problem, view, memory.tally.moments))
 
-    def _grow(self, problem: "Problem", view: View, moments: Moments) -> Ints:
+    def _grow(self, problem: Problem, view: View, moments: Moments) -> Ints:
         reward, tally, step = problem.reward, view.tally, _Steps(self, problem, view, moments)
         if type(reward) is Coverage and type(problem.actions) is Subsets and step.complete:
             return step.cover(problem)
@@ -143,14 +141,14 @@ class DirectionalPolicy(Policy[Any]):
             problem.actions, view, pick, lambda arm: problem.support.join(states, tally.mean, arm, reward.join)
         )
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
 
 class _Steps:
     """What is the same for all steps of a choice: the levels of arms, and bounds per entry where they are needed."""
 
-    def __init__(self, policy: DirectionalPolicy, problem: "Problem", view: View, moments: Moments) -> None:
+    def __init__(self, policy: DirectionalPolicy, problem: Problem, view: View, moments: Moments) -> None:
         self.view, self.support, self.moments = view, problem.support, moments
         whole, pulls = self.moments.pulls, view.tally.pulls
         known = np.where(whole > 0.0, view.counts - (pulls - whole), 1.0)
@@ -170,7 +168,7 @@ class _Steps:
         m = self.moments
         return m.mean, m.deviation, m.top, np.ascontiguousarray(self.covariance), m.spread, m.peak
 
-    def cover(self, problem: "Problem") -> Ints:
+    def cover(self, problem: Problem) -> Ints:
         """All steps at once, for Coverage on Subsets."""
         view, u = self.view, self.moments.reference
         out, size = new_batches(problem.actions, view), view.pinned.shape[1]

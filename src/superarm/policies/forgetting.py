@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.policies.base import Policy
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, record_rows, segment_rows, under
 from superarm.policies.wrappers import Wrapper
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 class BlockMemory(Memory):
@@ -29,7 +27,7 @@ class BlockMemory(Memory):
 
     divisible = False
 
-    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, replications: int = 1, partial: bool = False) -> None:
         self.policy, self.problem, self.newest, self.since = policy, problem, -1, -1
         self.inner: Memory = policy.policy.new_memory(problem, replications, partial)
         self.n_segments = 1 if problem.context is None else problem.context.n_segments
@@ -120,12 +118,12 @@ class BlockMemory(Memory):
     def accept(self, plan: Arrays) -> None:
         self.inner.accept(plan)
 
-    def on(self, problem: "Problem") -> Self:
+    def on(self, problem: Problem) -> Self:
         part = super().on(problem)
         part.inner = self.inner.on(problem)
         return part
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = copy(self)
         new.problem, new.inner = problem, self.inner.grown(problem, t)
         new.tally, new.blocks = self.tally.grown(problem), [block.grown(problem) for block in self.blocks]
@@ -190,17 +188,17 @@ class Forgetting(Wrapper):
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         super().validate(problem)
         context = problem.context
         if context is not None and context.features.standardised and context.dimension(problem.n_items):
             wrong = f"{context.features.standardised[0]!r} is standardised, and the policy forgets"
             raise InvalidArgument("policy", wrong, "give the feature a range, or take a policy that does not forget")
 
-    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> BlockMemory:
+    def new_memory(self, problem: Problem, replications: int, partial: bool = False) -> BlockMemory:
         return BlockMemory(self, problem, replications, partial)
 
-    def choose(self, problem: "Problem", view: View, memory: BlockMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: BlockMemory) -> Ints:
         memory = memory.at(view.t)
         return self.policy.choose(problem, self.recent(view, memory), memory.inner)
 
@@ -216,13 +214,13 @@ class Forgetting(Wrapper):
         keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
         return View(min(view.t, remembered), now, keys, counts, view.eligible, view.pinned, given)
 
-    def weigh(self, problem: "Problem", view: View, memory: BlockMemory, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: BlockMemory, action: Ints) -> Any:
         return self.policy.weigh(problem, view, memory.inner, action)
 
-    def estimates(self, problem: "Problem", view: View, memory: BlockMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: BlockMemory) -> tuple[Floats, Floats]:
         return self.policy.estimates(problem, self.recent(view, memory), memory.inner)
 
-    def coefficients(self, problem: "Problem", memory: BlockMemory) -> Floats:
+    def coefficients(self, problem: Problem, memory: BlockMemory) -> Floats:
         return self.policy.coefficients(problem, memory.inner)
 
 

@@ -17,11 +17,11 @@ from superarm.oracles.default import Default
 from superarm.oracles.greedy import Greedy
 from superarm.policies.base import Policy, fact_of, try_every_arm
 from superarm.policies.memory import Memory
+from superarm.policies.screen import new_screen
+from superarm.problem import Problem
 from superarm.rewards import Coverage
-from superarm.screen import new_screen
 
 if TYPE_CHECKING:
-    from superarm.core.problem import Problem
     from superarm.environments.base import Environment
 
 
@@ -47,7 +47,7 @@ class IndexMemory(Memory):
         if (screen := vars(self).get("screen")) is not None:
             screen.observe(feedback.action)
 
-    def on(self, problem: "Problem") -> Self:
+    def on(self, problem: Problem) -> Self:
         part = super().on(problem)
         vars(part).pop("screen", None)
         return part
@@ -102,14 +102,14 @@ class IndexPolicy(Policy[IndexMemory]):
     def caveat(self) -> str:  # type: ignore[override]
         return self.index.caveat
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
         if self.index.unclipped and not self.oracle.ranking:
             raise InvalidArgument(
                 "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
             )
 
-    def scores(self, problem: "Problem", view: View) -> Floats:
+    def scores(self, problem: Problem, view: View) -> Floats:
         """The scores of every entry."""
         tally, share = view.tally, problem.k / problem.n_arms
         counts, unknown = tally.counts(view.counts), tally.unknown()
@@ -122,7 +122,7 @@ class IndexPolicy(Policy[IndexMemory]):
         q: Any = self.index.score(mean, deviation, level, chance)
         return q if unknown is None or self.index.prior else np.where(unknown, self.index.unknown, q)
 
-    def choose(self, problem: "Problem", view: View, memory: IndexMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: IndexMemory) -> Ints:
         def choose() -> Ints:
             screen = memory.screen
             if screen is not None and screen.suits(view):
@@ -133,14 +133,14 @@ class IndexPolicy(Policy[IndexMemory]):
 
         return try_every_arm(problem, view, choose) if self.start else choose()
 
-    def estimates(self, problem: "Problem", view: View, memory: IndexMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: IndexMemory) -> tuple[Floats, Floats]:
         return view.tally.mean, self.scores(problem, view)
 
-    def fused(self, problem: "Problem", environment: "Environment") -> int | None:
+    def fused(self, problem: Problem, environment: "Environment") -> int | None:
         types = (type(problem.reward), type(problem.actions), type(environment))
         plain = self.start and isinstance(self.oracle, Default | Greedy) and isinstance(problem.support, Dense)
         known = plain and types == (Coverage, Subsets, Bernoulli) and type(self.index) in (Bernstein, KL)
         return self.index.kind if known else None
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -7,16 +7,14 @@ of it than this contract. Agents, simulations, the service, segments, windows an
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from superarm.core.arrays import Ints
 from superarm.core.moments import MomentTally
 from superarm.core.tally import Feedback, Tally
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 Arrays = dict[str, Any]
 """Arrays and numbers by name; the names of parts are ``inside`` their owner's."""
@@ -54,7 +52,7 @@ class Memory:
     """The round from which on ``plan`` has something, as far as it is known."""
     tally: Tally
 
-    def __init__(self, policy: Any, problem: "Problem", rows: int = 1, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
         self.policy, self.problem = policy, problem
         self.adopt(self.new_tally(rows, partial))
 
@@ -147,13 +145,13 @@ class Memory:
         for name in self.by_row:
             getattr(self, name)[rows] = getattr(part, name)
 
-    def on(self, problem: "Problem") -> Self:
+    def on(self, problem: Problem) -> Self:
         """This memory for one choice on a problem with other actions or weights."""
         part = copy(self)
         part.problem = problem
         return part
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         """A memory of the same for a problem with more arms or items, or other weights, after round ``t``."""
         new = copy(self)
         new.problem = problem
@@ -200,7 +198,7 @@ class MomentMemory(Memory):
         self.begun = old.begun if self.tally.take_over(old.tally) else t
         self.adopt(self.tally)
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = super().grown(problem, t)
         if problem.n_items > self.problem.n_items:
             new.begun = t
@@ -210,7 +208,7 @@ class MomentMemory(Memory):
 class SplitMemory(Memory):
     """One memory for each row, of a policy whose memory cannot be split. The rows of ``tally`` are theirs."""
 
-    def __init__(self, policy: Any, problem: "Problem", rows: int, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, rows: int, partial: bool = False) -> None:
         self.parts = [policy.new_memory(problem, 1, True) for _ in range(rows)]
         super().__init__(policy, problem, rows, True)
 
@@ -263,12 +261,12 @@ class SplitMemory(Memory):
     def put(self, rows: Any, part: Self) -> None:
         """What ``take`` returned has the memories themselves."""
 
-    def on(self, problem: "Problem") -> Self:
+    def on(self, problem: Problem) -> Self:
         chosen = super().on(problem)
         chosen.parts = [part.on(problem) for part in self.parts]
         return chosen
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = copy(self)
         new.problem, new.parts = problem, [part.grown(problem, t) for part in self.parts]
         new.adopt(self.tally.grown(problem))
@@ -289,7 +287,7 @@ class _Sums(Memory):
         self.tally = tally
 
 
-def new_rows(policy: Any, problem: "Problem", rows: int, partial: bool = False) -> Memory:
+def new_rows(policy: Any, problem: Problem, rows: int, partial: bool = False) -> Memory:
     """A memory of which single rows can be taken."""
     made: Memory = policy.new_memory(problem, rows, partial)
     return made if made.divisible else SplitMemory(policy, problem, rows, partial)
@@ -319,7 +317,7 @@ def one_or_many(rows: Ints) -> Any:
     return slice(int(rows[0]), int(rows[0]) + 1) if len(rows) == 1 else rows
 
 
-def with_more_arms(values: Any, before: "Problem", after: "Problem") -> Any:
+def with_more_arms(values: Any, before: Problem, after: Problem) -> Any:
     """An array with zeros for new arms, if its last axis has a place for each arm."""
     more, shape = after.n_arms - before.n_arms, np.shape(values)
     if not shape or shape[-1] != before.n_arms:

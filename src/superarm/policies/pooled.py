@@ -1,7 +1,7 @@
 """Pooled Thompson sampling: a policy that starts from what all arms have in common, and from the present list."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from superarm.policies.base import Policy
 from superarm.policies.baseline import Account, trial_loss
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, record_rows, under
 from superarm.policies.pooling import Covariates, Observed, Posterior, Prior, fit
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without a list and while one is followed."""
@@ -37,7 +35,7 @@ class PoolMemory(Memory):
     early: tuple[tuple[Floats, ...], Prior] | None = None
     due = 0
 
-    def __init__(self, policy: Any, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, replications: int = 1, partial: bool = False) -> None:
         self.n_segments = 1 if problem.context is None else problem.context.n_segments
         super().__init__(policy, problem, replications * self.n_segments, partial)
 
@@ -85,7 +83,7 @@ class PoolMemory(Memory):
             part.prior = Prior(*(values[rows] for values in self.prior))
         return part
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = super().grown(problem, t)
         new._keep(self.due, self.prior)
         return new
@@ -159,14 +157,14 @@ class PooledThompson(Policy[PoolMemory]):
         for name in ("loss", "later_loss"):
             self.require(name, 0.0 <= getattr(self, name) <= 1.0, "give a share in [0, 1]")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
         arms(self.baseline, "baseline", problem.n_arms)
         if problem.context is not None and problem.context.arms.shape[1] > MAX_ARM_FEATURES:
             wrong = f"{problem.context.arms.shape[1]} features of arms"
             raise InvalidArgument("arms", wrong, f"give at most {MAX_ARM_FEATURES}, or a linear model", "Context")
 
-    def choose(self, problem: "Problem", view: View, memory: PoolMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: PoolMemory) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)
         draw = own.draw(self.sharpness, view.keys, view.t, waiting)
         batch = self.oracle.maximize(problem, draw, view)
@@ -184,7 +182,7 @@ class PooledThompson(Policy[PoolMemory]):
         due = account.trial_due(not cautious, self.loss if cautious else self.later_loss)
         return np.where(due, account.trial(base), batch) if due.any() else batch
 
-    def posteriors(self, problem: "Problem", view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
+    def posteriors(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
         whole = Posterior(self.observed(memory), self.first(memory) if memory.prior is None else memory.prior)
         if memory.n_segments == 1:
@@ -209,12 +207,12 @@ class PooledThompson(Policy[PoolMemory]):
             memory.early = sums, self.fit(memory, memory.due)
         return memory.early[1]
 
-    def estimates(self, problem: "Problem", view: View, memory: PoolMemory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Floats, Floats]:
         """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
         _, own, waiting = self.posteriors(problem, view, memory)
         return own.means(), own.draw(self.sharpness, view.keys, view.t, waiting)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
 

@@ -1,6 +1,6 @@
 """Thompson sampling with one random number per round for all entries."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy, try_every_arm
 from superarm.policies.memory import Memory
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
 class SingleSeed(Policy[Memory]):
@@ -45,10 +43,10 @@ class SingleSeed(Policy[Memory]):
         self.require("scale", 0.0 < self.scale < np.inf, "give a finite number > 0")
         self.require_family("oracle", Oracle, "Greedy()")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
 
-    def scores(self, problem: "Problem", view: View) -> Floats:
+    def scores(self, problem: Problem, view: View) -> Floats:
         """The samples of every entry."""
         tally = view.tally
         counts, unknown = tally.counts(view.counts), tally.unknown()
@@ -58,11 +56,11 @@ class SingleSeed(Policy[Memory]):
         q: Any = np.clip(tally.mean + self.scale * z / np.sqrt(known + 1.0), 0.0, 1.0)
         return q if unknown is None else np.where(unknown, 1.0, q)
 
-    def choose(self, problem: "Problem", view: View, memory: Memory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Memory) -> Ints:
         return try_every_arm(problem, view, lambda: self.oracle.maximize(problem, self.scores(problem, view), view))
 
-    def estimates(self, problem: "Problem", view: View, memory: Memory) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: Memory) -> tuple[Floats, Floats]:
         return view.tally.mean, self.scores(problem, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from superarm.oracles.default import Default
 from superarm.policies.base import Policy, fact_of
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Arrays, Memory, inside, under, with_more_arms
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 
-def random_batch(problem: "Problem", view: View) -> Ints:
+def random_batch(problem: Problem, view: View) -> Ints:
     """A random batch (R, K) of eligible arms."""
     return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
@@ -46,22 +44,22 @@ class Wrapper(Policy[Any]):
     whole_batches = fact_of("policy", "whole_batches")
     cascade = fact_of("policy", "cascade")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.policy.validate(problem)
 
-    def new_memory(self, problem: "Problem", replications: int, partial: bool = False) -> Any:
+    def new_memory(self, problem: Problem, replications: int, partial: bool = False) -> Any:
         return self.policy.new_memory(problem, replications, partial)
 
-    def weigh(self, problem: "Problem", view: View, memory: Any, action: Ints) -> Any:
+    def weigh(self, problem: Problem, view: View, memory: Any, action: Ints) -> Any:
         return self.policy.weigh(problem, view, memory, action)
 
-    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+    def estimates(self, problem: Problem, view: View, memory: Any) -> tuple[Floats, Floats]:
         return self.policy.estimates(problem, view, memory)
 
-    def coefficients(self, problem: "Problem", memory: Any) -> Floats:
+    def coefficients(self, problem: Problem, memory: Any) -> Floats:
         return self.policy.coefficients(problem, memory)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.policy.guarantee(problem)
 
 
@@ -86,7 +84,7 @@ class EpsilonGreedy(Wrapper):
         self.require("epsilon", 0.0 <= self.epsilon <= 1.0, "give a share in [0, 1]")
         self.require("decay", 0.0 <= self.decay < math.inf, "give a finite number >= 0")
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         # The second shared number of the round: the first may be the policy's own.
         coin = streams.shared_uniform(view.keys, view.t, 2)[:, 1] < self.epsilon * float(view.t) ** -self.decay
         if coin.all() and view.context is None:  # otherwise the policy weighs what its choice is told
@@ -100,7 +98,7 @@ class Uniform(Policy[Memory]):
 
     random = True
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
 
 
@@ -129,10 +127,10 @@ class OneGaussian(Policy[Memory]):
             remedy = "take one that only ranks arms, as TopArms() does"
             raise InvalidArgument("oracle", "samples lie outside [0, 1]", remedy, "OneGaussian")
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
 
-    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         z = streams.normal(streams.shared_uniform(view.keys, view.t))
         mean = view.tally.mean
         narrow = problem.support.by_arm(log(view.t + 1.0) / (view.counts + 1.0))
@@ -140,7 +138,7 @@ class OneGaussian(Policy[Memory]):
         q = mean + problem.support.by_arm(np.repeat(z, problem.n_arms, 1)) * wide
         return self.oracle.maximize(problem, q, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
 
@@ -184,7 +182,7 @@ class FunctionMemory(Memory):
 
     divisible = False
 
-    def __init__(self, policy: Any, problem: "Problem", rows: int = 1, partial: bool = False) -> None:
+    def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
         self.own: dict[str, Any] = {}
         super().__init__(policy, problem, rows, partial)
 
@@ -200,7 +198,7 @@ class FunctionMemory(Memory):
         super().inherit(old, t)
         self.begun = t
 
-    def grown(self, problem: "Problem", t: int) -> Self:
+    def grown(self, problem: Problem, t: int) -> Self:
         new = super().grown(problem, t)
         if problem.n_items > self.problem.n_items:
             if self.own:
@@ -232,7 +230,7 @@ class FunctionPolicy(Policy[FunctionMemory]):
     learn_function: Callable[..., Any] | None = None
     remembers = FunctionMemory
 
-    def choose(self, problem: "Problem", view: View, memory: FunctionMemory) -> Ints:
+    def choose(self, problem: Problem, view: View, memory: FunctionMemory) -> Ints:
         return self.choose_function(problem, view, memory.own)  # type: ignore[no-any-return]
 
 
@@ -253,7 +251,7 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
     Examples
     --------
     >>> import numpy as np
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> from superarm.actions import Subsets
     >>> def fewest_pulls(problem, view, memory):

@@ -22,7 +22,7 @@ from superarm.agent import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmError, UnknownDecision
-from superarm.core.labels import Labels, align, is_frame
+from superarm.output.labels import Labels, align, is_frame
 
 RETRIED_STATUSES = (429, 502, 503, 504)
 MAX_WAIT_SECONDS = 5.0

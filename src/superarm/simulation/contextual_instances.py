@@ -6,8 +6,8 @@ from superarm.actions import Subsets
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.environments import context_table
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.simulation.instances import Instance
 

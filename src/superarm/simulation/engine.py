@@ -1,6 +1,6 @@
 """The simulation loop: rounds in Python, replications inside the arrays."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from superarm.core.ops import kernels_allowed, op
 from superarm.core.tally import Feedback, Tally, View
 from superarm.environments.base import Answer, Environment
 from superarm.policies.base import Policy, choose_batches
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
+from superarm.problem import Problem
 
 _AFTER_ALL_ROUNDS = 1 << 62
 """A round number that no run reaches."""
@@ -25,7 +23,7 @@ class Run:
 
     def __init__(
         self,
-        problem: "Problem",
+        problem: Problem,
         environment: Environment,
         policy: Policy[Any],
         keys: streams.RunKeys,

@@ -12,8 +12,8 @@ from superarm.actions import Explicit, Subsets
 from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching
+from superarm.problem import Problem
 from superarm.rewards import Coverage
 
 

@@ -25,12 +25,12 @@ import numpy as np
 from superarm.actions import Subsets
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
 from superarm.oracles.exhaustive import MAX_LISTED_BATCHES
 from superarm.oracles.subset_search import SearchRecord, SubsetSearch
 from superarm.policies import Policy
+from superarm.problem import Problem
 from superarm.simulation.instances import Instance
 
 Kind: TypeAlias = Literal["optimal", "approximation", "oracle"]

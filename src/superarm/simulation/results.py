@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm.core import labels
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.core.statistics import mean_and_standard_error
-from superarm.core.table import Measured, Table
+from superarm.output import labels
+from superarm.output.table import Measured, Table
 from superarm.simulation.regret import Bracket, Target, find_negative, warn_of_negative
 
 if TYPE_CHECKING:

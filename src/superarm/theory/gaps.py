@@ -16,9 +16,9 @@ from superarm.actions import Explicit, Subsets
 from superarm.actions.explicit import tabulate
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.oracles import Default
 from superarm.oracles.subset_search import ROUNDING, SearchRecord, SubsetSearch
+from superarm.problem import Problem
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
 
@@ -115,7 +115,7 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
 
     >>> from superarm import environments
     >>> from superarm.actions import Subsets
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> from superarm.rewards import Linear
     >>> from superarm.simulation.instances import Instance
     >>> problem = Problem(n_arms=3, n_items=1, reward=Linear(), actions=Subsets(1))

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import rounds
 from superarm.theory.gaps import Gaps, gaps

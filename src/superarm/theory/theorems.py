@@ -11,12 +11,12 @@ import numpy as np
 from superarm.actions import Subsets
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.rules import Ellipsoid
-from superarm.core import labels
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
+from superarm.output import labels
 from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
 from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance

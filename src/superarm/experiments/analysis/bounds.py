@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
-from superarm.core.describe import build
 from superarm.core.errors import InvalidArgument
+from superarm.describe import build
 from superarm.experiments import store
 from superarm.experiments.spec.experiment import BOUNDS
 from superarm.experiments.store import CellResults

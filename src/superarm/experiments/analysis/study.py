@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.core import labels
 from superarm.core.errors import InvalidArgument
-from superarm.core.table import Table
 from superarm.experiments import store
 from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import Experiment, load
 from superarm.experiments.store import CellResults
+from superarm.output import labels
+from superarm.output.table import Table
 from superarm.simulation import Instance
 from superarm.simulation.regret import find_negative, warn_of_negative
 

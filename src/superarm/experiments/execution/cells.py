@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import superarm
 from superarm.core.arrays import Ints
 from superarm.core.component import Component
-from superarm.core.describe import describe
+from superarm.describe import describe
 from superarm.experiments.spec.build import Case, build_cases
 from superarm.experiments.store import digest_of
 from superarm.policies import Policy

@@ -6,5 +6,5 @@ All numbers come from ``analysis``; only what drawing needs is computed here.
 - ``figures.py``: figures, as matplotlib objects, as files, and as SVG inside the page.
 - ``tables.py``: tables as CSV and LaTeX, and a study as lines of text.
 - ``comparison.py``: a comparison of two studies, as text and as a page.
-- ``templates/``: the pages; their style sheet is in ``superarm.pages``.
+- ``templates/``: the pages; their style sheet is in ``superarm.output.pages``.
 """

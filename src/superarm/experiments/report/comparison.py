@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from superarm.core.table import format_number
 from superarm.experiments.analysis.summary import microseconds_per_round
 from superarm.experiments.report.figures import inline_svg, plot_curves
 from superarm.experiments.report.report import render
 from superarm.experiments.store import write_text
+from superarm.output.table import format_number
 from superarm.simulation.statistics import Estimate, estimate_mean, paired_difference, unpaired_difference
 
 if TYPE_CHECKING:

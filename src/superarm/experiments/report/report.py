@@ -12,7 +12,7 @@ from superarm.experiments.report import figures
 from superarm.experiments.report.figures import inline_svg, mark_vacuous
 from superarm.experiments.report.tables import describe_policies, make_tables, write_table
 from superarm.experiments.store import write_text
-from superarm.pages import render_page
+from superarm.output.pages import render_page
 from superarm.simulation.plots import COLOURS, line_style, to_png
 from superarm.theory.theorems import COMPLETE
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from superarm.core.errors import InvalidArgument
 from superarm.core.statistics import mean_and_standard_error
-from superarm.core.table import Measured, Table, format_number
 from superarm.experiments.analysis.bounds import rebuild_policy
 from superarm.experiments.analysis.summary import microseconds_per_round, summarise_ratios
 from superarm.experiments.store import CellResults, write_text
-from superarm.pages import format_p
+from superarm.output.pages import format_p
+from superarm.output.table import Measured, Table, format_number
 from superarm.simulation.statistics import Estimate
 
 if TYPE_CHECKING:

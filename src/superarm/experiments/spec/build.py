@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from superarm.core.component import Component
-from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
+from superarm.describe import build, describe
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance, InstanceFamily

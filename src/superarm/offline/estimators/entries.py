@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Bools, Floats
-from superarm.core.problem import Problem
 from superarm.core.tally import Tally
 from superarm.indices import kl_upper
+from superarm.problem import Problem
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
+from superarm.problem import Problem
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
 CELLS = 1 << 20

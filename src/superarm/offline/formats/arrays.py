@@ -6,9 +6,9 @@ import numpy as np
 
 from superarm.core.arrays import Bools, Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.decisions.names import names_for
 from superarm.offline.log import Log, LogRows
+from superarm.problem import Problem
 
 
 class KnownArrays(NamedTuple):

@@ -10,11 +10,11 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.core.arrays import Floats, Ints
-from superarm.core.describe import build
 from superarm.core.errors import InvalidArgument, MissingExtra
-from superarm.core.problem import Problem
+from superarm.describe import build
 from superarm.offline.formats.arrays import check_probabilities, make_log
 from superarm.offline.log import Log, LogRows
+from superarm.problem import Problem
 
 Columns = dict[str, list[Any]]
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from superarm.pages import render_page
+from superarm.output.pages import render_page
 from superarm.service.console import address, arms, charts, verdicts
 from superarm.service.console.pages import Page, Pages
 from superarm.service.domain.problem import ProblemState

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from superarm.core.table import format_number
+from superarm.output.table import format_number
 from superarm.service.domain.lift import Lift, MeanInterval, difference, join_moments, mean_interval, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of

@@ -8,7 +8,7 @@ from superarm.context import Context, Features, LinearModel, LogisticModel, Segm
 from superarm.context.design import design_of
 from superarm.context.models import MAX_KEPT
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.service.domain.components import Name, each_arm
 
 MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000

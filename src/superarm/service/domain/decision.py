@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from superarm import decisions
-from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import Tally
 from superarm.decisions import UNSEEN, Erased, without_effect
+from superarm.problem import Problem
 from superarm.service.domain.events import Asked
 
 DecisionRecord = decisions.DecisionRecord[Asked]

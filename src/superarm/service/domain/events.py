@@ -126,7 +126,7 @@ class Framed(Event, frozen=True):
 class Fitted(Event, frozen=True):
     """What a policy fitted after round ``t``: an event, so that all workers have one state.
 
-    ``plan`` is that of its memory, as plain data: ``superarm.core.describe`` reads it.
+    ``plan`` is that of its memory, as plain data: ``superarm.describe`` reads it.
     """
 
     t: int

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
-from superarm.core.problem import Problem
 from superarm.core.support import AnySupport
 from superarm.core.tally import Tally
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals
+from superarm.problem import Problem
 
 
 def gains_each(problem: Problem, rows: Floats, sizes: Ints, weights: Any = None) -> tuple[Floats, float]:

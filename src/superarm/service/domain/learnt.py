@@ -19,12 +19,12 @@ import numpy as np
 
 from superarm.agent.learner import Learner
 from superarm.core.arrays import Ints
-from superarm.core.problem import Problem
 from superarm.core.tally import round_to_grid
 from superarm.decisions import UNSEEN, Row
 from superarm.items.counts import Answered, ItemCounts, recommended, to_rows
 from superarm.items.latent import STRENGTH, Items, learn_rows
 from superarm.items.need import Need
+from superarm.problem import Problem
 from superarm.service.domain.events import Asked, Learnt, Warmed
 
 

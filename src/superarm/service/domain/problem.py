@@ -18,12 +18,12 @@ from superarm.agent.growth import support_with_arms
 from superarm.context import EncodedContext
 from superarm.context.design import design_of
 from superarm.core.arrays import Bools, Floats, Ints
-from superarm.core.describe import build, describe
-from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.decisions import counted_rows, open_record, pending_arms
 from superarm.decisions.names import Names
+from superarm.describe import build, describe
+from superarm.problem import Problem
 from superarm.service.domain import events
 from superarm.service.domain.components import ActionSpec, SlotsSpec, to_actions
 from superarm.service.domain.decision import DecisionRecord, past

@@ -14,10 +14,10 @@ from superarm.agent.agent import start_from
 from superarm.agent.learner import fit_policy
 from superarm.agent.recommendation import Advice, recommend
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
 from superarm.core.support import Sparse
 from superarm.decisions.names import Names
 from superarm.policies import Policy
+from superarm.problem import Problem
 from superarm.rewards import Reward
 from superarm.service.domain import components
 from superarm.service.domain.components import AnyActionSpec, Name

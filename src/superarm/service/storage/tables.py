@@ -19,9 +19,9 @@ from typing import Any, TextIO
 import numpy as np
 from msgspec import json
 
-from superarm.core.describe import describe
 from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.decisions import DEFAULTED, PENDING
+from superarm.describe import describe
 from superarm.offline import Log
 from superarm.offline.formats.tables import open_parquet
 from superarm.rewards import Linear

@@ -14,7 +14,7 @@ from superarm.context.models import ALL
 from superarm.context.sums import MAX_WEIGHT
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
+from superarm.problem import Problem
 from superarm.rewards import smoothness_of
 from superarm.theory.bound import Bound, Term, rounds
 

@@ -65,7 +65,7 @@ def upper_bound_directional(
     Examples
     --------
     >>> from superarm import environments
-    >>> from superarm.core.problem import Problem
+    >>> from superarm.problem import Problem
     >>> problem = Problem(2, 16, Coverage(), Subsets(1))
     >>> instance = Instance(problem, environments.Bernoulli([[0.5] * 16, [0.45] * 16]))
     >>> bounds = [upper_bound_directional(instance, 10**6, deviations=[sd, sd]) for sd in (2.0, 8.0)]

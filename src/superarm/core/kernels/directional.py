@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from superarm.kernels.numeric import apart, fall, kernel, kl_first, kl_sharp, kl_step, log1p
+from superarm.core.kernels.numeric import apart, fall, kernel, kl_first, kl_sharp, kl_step, log1p
 
 _NEARLY_ONE, _CERTAIN = 1.0 - 1e-9, 700.0
 _SLACK = 1.0 + 1e-7  # more than rounding, and the last step of the iteration in a bound, can add to it

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from superarm.core.errors import MissingExtra
-from superarm.core.table import format_number
+from superarm.output.table import format_number
 
 
 def format_p(p: float) -> str:
@@ -38,7 +38,7 @@ def _environment(package: str) -> Any:
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise MissingExtra("jinja2", "lab") from None
-    loader = ChoiceLoader([PackageLoader(package, "templates"), PackageLoader("superarm.pages", "templates")])
+    loader = ChoiceLoader([PackageLoader(package, "templates"), PackageLoader("superarm.output.pages", "templates")])
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"number": format_number, "p": format_p}
     return environment

@@ -11,9 +11,9 @@ from superarm.actions.base import Actions
 from superarm.core.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.core.component import Component, shorten
 from superarm.core.errors import InvalidArgument
-from superarm.core.labels import align, is_frame, numbered
 from superarm.core.support import AnySupport, Dense, Sparse
 from superarm.core.tally import GRID, Feedback, Tally, View
+from superarm.output.labels import align, is_frame, numbered
 from superarm.rewards import Coverage, Reward
 
 MAX_DIMENSION = 2**31

@@ -3,8 +3,8 @@
 # mypy: ignore-errors
 import numpy as np
 
-from superarm.kernels.numeric import apart, kernel
-from superarm.kernels.screen import precedes, score_line
+from superarm.core.kernels.numeric import apart, kernel
+from superarm.core.kernels.screen import precedes, score_line
 
 
 @apart

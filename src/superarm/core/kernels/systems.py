@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from superarm.kernels.numeric import kernel
+from superarm.core.kernels.numeric import kernel
 
 
 @kernel

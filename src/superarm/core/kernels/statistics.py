@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from superarm.kernels.numeric import INDEX, ROUND, STEP, kernel, mix, number, to_grid
+from superarm.core.kernels.numeric import INDEX, ROUND, STEP, kernel, mix, number, to_grid
 
 
 @kernel

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from superarm.core import labels
+from superarm.output import labels
 
 _TEX = {sign: f"\\{sign}" for sign in "&%_#${}"}
 _TEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}

@@ -6,7 +6,7 @@ While some arm has all its scores at 1, pulls decide and no pass is needed. A sc
 which arms were observed, and makes their bounds anew.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from superarm.core.ops import kernels_allowed, op
 from superarm.core.support import Dense
 from superarm.core.tally import Tally, View
 from superarm.indices import KL, Bernstein, Index, KLMoss
+from superarm.problem import Problem
 from superarm.rewards import Coverage
-
-if TYPE_CHECKING:
-    from superarm.core.problem import Problem
 
 FROM_ENTRIES: dict[type, int] = {Bernstein: 50_000, KL: 2_000, KLMoss: 2_000}
 """From how many entries on a dense problem is screened: below, plain scores are as fast."""
@@ -28,7 +26,7 @@ _ALWAYS = 1 << 60
 """The size of operations that exist as kernels only."""
 
 
-def new_screen(index: Index, problem: "Problem", tally: Tally) -> "Screen | SparseScreen | None":
+def new_screen(index: Index, problem: Problem, tally: Tally) -> "Screen | SparseScreen | None":
     """A screen, or None where the plain way is as fast or the only one."""
     pair = type(problem.reward) is Coverage and type(problem.actions) is Subsets
     if not pair or type(index) not in FROM_ENTRIES or tally.partial:
@@ -42,7 +40,7 @@ def new_screen(index: Index, problem: "Problem", tally: Tally) -> "Screen | Spar
 class _Renewed:
     """Which bounds must be made anew: those of arms that were observed or counted since, and all after some rounds."""
 
-    def __init__(self, index: Any, problem: "Problem", tally: Tally) -> None:
+    def __init__(self, index: Any, problem: Problem, tally: Tally) -> None:
         self.index, self.problem, self.tally = index, problem, tally
         self.until = np.zeros(len(tally), int)
         self.counted = np.full((len(tally), problem.n_arms), -1.0)
@@ -67,7 +65,7 @@ class _Renewed:
 class Screen(_Renewed):
     """The screen of a dense problem."""
 
-    def __init__(self, index: Any, problem: "Problem", tally: Tally) -> None:
+    def __init__(self, index: Any, problem: Problem, tally: Tally) -> None:
         super().__init__(index, problem, tally)
         R, M, L = tally.mean.shape  # noqa: N806
         self.mean, self.deviation, self.roof, self.q = (np.zeros((R, L, M)) for _ in range(4))
@@ -94,7 +92,7 @@ class Screen(_Renewed):
 class SparseScreen(_Renewed):
     """The screen of a sparse problem: bounds of first gains, lowered where they lead; few of many arms are touched."""
 
-    def __init__(self, index: Any, problem: "Problem", tally: Tally) -> None:
+    def __init__(self, index: Any, problem: Problem, tally: Tally) -> None:
         super().__init__(index, problem, tally)
         R, L = tally.pulls.shape  # noqa: N806
         self.held, self.first = np.zeros((R, L)), np.zeros((R, L))

@@ -3,10 +3,10 @@
 # mypy: ignore-errors
 import numpy as np
 
-from superarm.kernels.greedy import coverage_value, greedy_coverage
-from superarm.kernels.indices import bernstein, kl
-from superarm.kernels.numeric import kernel
-from superarm.kernels.statistics import flip, record
+from superarm.core.kernels.greedy import coverage_value, greedy_coverage
+from superarm.core.kernels.indices import bernstein, kl
+from superarm.core.kernels.numeric import kernel
+from superarm.core.kernels.statistics import flip, record
 
 
 @kernel

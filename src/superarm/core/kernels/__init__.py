@@ -5,15 +5,15 @@ Loops over arms are innermost, so that they run in vector registers without fast
 order. Screens and ``play`` have no twins: they decide as the plain operations do.
 """
 
-from superarm.kernels.directional import directional_coverage, directional_step
-from superarm.kernels.graphs import assignment, heaviest_path
-from superarm.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
-from superarm.kernels.indices import bernstein, beta, beta_sparse, gammas, kl
-from superarm.kernels.play import play
-from superarm.kernels.screen import screened
-from superarm.kernels.sparse_screen import sparse_screened
-from superarm.kernels.statistics import flip, flip_sparse, record, record_sparse
-from superarm.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
+from superarm.core.kernels.directional import directional_coverage, directional_step
+from superarm.core.kernels.graphs import assignment, heaviest_path
+from superarm.core.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
+from superarm.core.kernels.indices import bernstein, beta, beta_sparse, gammas, kl
+from superarm.core.kernels.play import play
+from superarm.core.kernels.screen import screened
+from superarm.core.kernels.sparse_screen import sparse_screened
+from superarm.core.kernels.statistics import flip, flip_sparse, record, record_sparse
+from superarm.core.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
 
 __all__ = [
     "add_terms",
