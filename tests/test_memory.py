@@ -85,9 +85,15 @@ REGRESSIONS = {
 
 
 def cases():
-    for context in ("", "segments", "pooled segments", "features of arms"):
+    some = ("", "window of ")
+    for context, wrappers in {
+        "": WRAPPERS,
+        "segments": WRAPPERS,
+        "pooled segments": some,
+        "features of arms": some,
+    }.items():
         for name, policy in POLICIES.items():
-            for wrapper, wrap in WRAPPERS.items():
+            for wrapper, wrap in ((one, WRAPPERS[one]) for one in wrappers):
                 yield pytest.param(wrap(policy), context, False, id=f"{wrapper}{name}, {context}")
     for name in ("kl_ucb", "pooled", "directional", "functions", "class"):
         for context in ("", "segments"):
@@ -119,7 +125,7 @@ def test_memory_follows_from_what_was_told(policy, context, sparse):
     problem = make_problem(policy, context, sparse)
     names = [] if problem.context is None else problem.context.features.names
     users = [{name: user[name] for name in names} or None for user in USERS]
-    testing.check_memory(policy, problem, users)
+    testing.check_memory(policy, problem, users, rounds=18)
 
 
 @pytest.mark.parametrize("name", POLICIES)
