@@ -1,6 +1,6 @@
 # make demo               set up and run the main job: a table and a figure
 # make test               set up; check style, types, layers and weight; run the tests of the first tier: six minutes
-# make test-all           run the second tier: fleets, fuzzing, every page, the built package
+# make test-all           run the second tier, and both under coverage: fleets, fuzzing, every page, the built package
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make fuzz               try the HTTP interface with thousands of inputs for SECONDS=600
 # make responsive         send the largest legal requests to a service; fail if health waits for more than 250 ms (idle machine)
@@ -36,7 +36,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The processor time that a file may take in make test, in seconds.
 BUDGET := 20
 
-.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -48,9 +48,9 @@ test:
 	@$(MAKE) --no-print-directory -j2 checks
 	@$(MAKE) --no-print-directory quick
 
-# What make test leaves out.
+# What make test leaves out, and by how much of the code both tiers run.
 test-all: optional-system
-	@$(MAKE) --no-print-directory slow
+	@$(MAKE) --no-print-directory coverage
 	@$(MAKE) --no-print-directory test-package docs-test
 
 checks: lint types layers weight
@@ -62,6 +62,12 @@ quick: $(READY)
 # The second tier.
 slow: $(READY)
 	$(PYTEST) -m slow --durations 10 $(TESTS)
+
+# Both tiers, with the lines and branches that they run; servers of their own are not counted.
+coverage: $(READY)
+	$(PYTEST) -m slow --durations 10 --cov --cov-report= $(TESTS)
+	$(PYTEST) -m 'not slow' --cov --cov-append --cov-report= $(TESTS)
+	$(BIN)/coverage report --skip-covered --sort=miss
 
 # A virtual environment, made by a Python that is new enough.
 define environment

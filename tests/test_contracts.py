@@ -8,9 +8,19 @@ import pytest
 from scipy.sparse import csr_array
 
 from superarm import actions as sets
-from superarm import context, contextual, diffusion, environments, indices, oracles, policies, rewards, testing
+from superarm import (
+    context,
+    contextual,
+    describe,
+    diffusion,
+    environments,
+    indices,
+    oracles,
+    policies,
+    rewards,
+    testing,
+)
 from superarm.actions import Subsets
-from superarm.core import describe
 from superarm.core.component import Component
 from superarm.core.streams import uniform
 from superarm.environments import Answer, Environment

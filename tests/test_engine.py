@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from superarm.policies import screen
 from superarm.actions import Subsets
 from superarm.core import ops, streams
 from superarm.environments import Bernoulli
 from superarm.indices import KL, UCBV, Bernstein, BetaPosterior, GaussianSample, Hoeffding, KLMoss
-from superarm.policies import IndexPolicy
+from superarm.policies import IndexPolicy, screen
 from superarm.policies.base import try_every_arm
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Linear

@@ -125,7 +125,7 @@ def test_without_keys_only_loopback_may_be_bound(sqlite_file):
 def test_a_foreign_page_cannot_reach_a_service_without_keys(served):
     with httpx.Client(base_url=served.url) as http:
         assert http.get("/v1/problems", headers={"host": "evil.example"}).status_code == 403
-        plain = http.post("/v1/problems/p/decisions", content="{}", headers={"content-type": "text/plain"})
+        plain = http.put("/v1/problems/p", content="{}", headers={"content-type": "text/plain"})
         assert plain.status_code == 415
 
 

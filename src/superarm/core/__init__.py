@@ -1,4 +1,4 @@
-"""What every part of the engine needs: components, supports, tallies, random numbers, operations. It imports itself alone.
+"""What every part needs, and imports itself alone: components, supports, tallies, random numbers, operations.
 
 component: values that compare, hash and print · support: where entries are · tally: statistics and feedback · moments,
 directions: whole arms, and bounds of weighted sums of their items · streams: random numbers · numeric: logarithms with
