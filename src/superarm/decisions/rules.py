@@ -29,46 +29,94 @@ def feedback(
     A larger value, as that of a purchase after a click, takes the place of a smaller one, and is logged as an
     amendment. A smaller one is a conflict, unless it was told before the larger: requests may be repeated at any time.
     """
-    name = record.asked.id
     if record.closed == "unshown":
-        raise ConflictingFeedback(f"decision {name!r} was reported as not shown; it takes no feedback")
+        raise ConflictingFeedback(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
     known = known_rows(record)
-    new = np.concatenate([np.zeros(0), *told.values()])
-    if record.asked.items is None and not any(map(known.get, told)):  # as most feedback is
-        before = np.full(len(new), PENDING)
-    else:
-        parts = [_known(record, known.get(arm), len(row)) for arm, row in told.items()]
-        before = np.concatenate([np.zeros(0), *parts])
-    asked = new != UNKNOWN
-    place = _Places(list(told), [len(row) for row in told.values()])
-    if not amend and record.raised:
-        place.clear(asked, [(arm, i, x) for arm, i, x in record.raised], new)
-    late = asked & ((before == PENDING) | (before == DEFAULTED)) if record.closed else np.zeros(len(new), bool)
-    if late.any():
-        before[late] = PENDING
-        place.fill(before, [unit for unit in record.late if not learn_late or not place.holds(new, unit)], late)
-    changed = asked & (new != before)
-    conflicts = changed & (before != PENDING)
-    raises = conflicts & (before >= 0.0) & (new > before)
-    if not amend and (conflicts & ~raises).any():
-        arm, item = place.of(int(np.flatnonzero(conflicts & ~raises)[0]))
-        raise ConflictingFeedback(
-            f"decision {name!r}, arm {arm}, item {item}: another value was told before, which is kept, unless "
-            "the new one is larger; send amend: true to replace it"
-        )
+    both = _Compared(record, known, told, learn_late)
+    raises = np.zeros(0, bool) if amend else both.raises(record)
     played = [arm for arm, row in told.items() if not len(row) and known.get(arm) is None]
-    ends = last and not record.closed
-    if not changed.any() and not played and not ends:
+    ends, is_late = last and not record.closed, bool(both.late.any())
+    if not both.changed.any() and not played and not ends:
         return None
     others = tuple((arm, len(row)) for arm, row in told.items() if arm not in record.action)
-    is_late = bool(late.any())
-    event: dict[str, Any] = {"amend": amend or bool(raises.any()), "late": is_late, "others": others, "last": ends}
-    event["learn"] = not is_late or learn_late
+    facts: dict[str, Any] = {
+        "amend": amend or bool(raises.any()),
+        "late": is_late,
+        "learn": not is_late or learn_late,
+        "last": ends,
+    }
     if whole and not is_late:
-        rows = place.split(np.where(changed, new, before), changed)
-        return Told(at, [], rows=(*rows, *((arm, ()) for arm in played)), **event)
-    units: list[Unit] = [(*place.of(n), float(new[n])) for n in np.flatnonzero(changed).tolist()]
-    return Told(at, units + [(arm, ALL, UNSEEN) for arm in played], **event)
+        return Told(at, [], others=others, rows=(*both.rows(), *((arm, ()) for arm in played)), **facts)
+    return Told(at, [*both.units(), *((arm, ALL, UNSEEN) for arm in played)], others=others, **facts)
+
+
+class _Compared:
+    """What is told beside what is known, the rows of arms one after the other; and what of it is late, or a change."""
+
+    def __init__(
+        self, record: DecisionRecord[Any], known: Mapping[int, Row | None], told: Mapping[int, Floats], learn_late: bool
+    ) -> None:
+        self.arms, self.ends = list(told), np.cumsum([0, *map(len, told.values())]).tolist()
+        self.new = np.concatenate([np.zeros(0), *told.values()])
+        self.asked = self.new != UNKNOWN
+        self.before, self.late = np.full(len(self.new), PENDING), np.zeros(len(self.new), bool)
+        if record.asked.items is not None or any(map(known.get, told)):  # most feedback is the first
+            rows = [_known(record, known.get(arm), len(row)) for arm, row in told.items()]
+            self.before = np.concatenate([np.zeros(0), *rows])
+        if record.closed:
+            self.late = self.asked & ((self.before == PENDING) | (self.before == DEFAULTED))
+            self.before[self.late] = PENDING
+            for unit in record.late:
+                n = self._find(unit)
+                if n is not None and self.late[n] and not (learn_late and self.new[n] == unit[2]):
+                    self.before[n] = unit[2]  # it was logged; if it is told again to be learnt, it is a change
+        self.changed = self.asked & (self.new != self.before)
+
+    def _find(self, unit: Unit) -> int | None:
+        """The place of a unit's arm and item."""
+        if unit[0] not in self.arms:
+            return None
+        at = self.arms.index(unit[0])
+        n = int(self.ends[at]) + unit[1]
+        return n if n < self.ends[at + 1] else None
+
+    def _of(self, n: int) -> tuple[int, int]:
+        """The arm and the item of a place."""
+        at = int(np.searchsorted(self.ends, n, side="right")) - 1
+        return self.arms[at], n - int(self.ends[at])
+
+    def raises(self, record: DecisionRecord[Any]) -> Bools:
+        """Where larger values take the place of smaller ones; those that were told before them are left out.
+
+        Any other change of what is known is refused.
+        """
+        for unit in record.raised:
+            n = self._find(unit)
+            if n is not None and self.new[n] == unit[2]:
+                self.changed[n] = False
+        conflicts = self.changed & (self.before != PENDING)
+        raises: Bools = conflicts & (self.before >= 0.0) & (self.new > self.before)
+        if (refused := np.flatnonzero(conflicts & ~raises)).size:
+            arm, item = self._of(int(refused[0]))
+            raise ConflictingFeedback(
+                f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept, "
+                "unless the new one is larger; send amend: true to replace it"
+            )
+        return raises
+
+    def rows(self) -> list[tuple[int, Row]]:
+        """The rows of those arms of which something changed, as they are then."""
+        values, parts = (
+            np.where(self.changed, self.new, self.before).tolist(),
+            zip(self.ends, self.ends[1:], strict=False),
+        )
+        every = self.changed.all()
+        rows = zip(self.arms, parts, strict=True)
+        return [(arm, tuple(values[a:b])) for arm, (a, b) in rows if b > a and (every or self.changed[a:b].any())]
+
+    def units(self) -> list[Unit]:
+        """What changed, entry by entry."""
+        return [(*self._of(n), float(self.new[n])) for n in np.flatnonzero(self.changed).tolist()]
 
 
 def _known(record: DecisionRecord[Any], row: Row | None, size: int) -> Floats:
@@ -76,47 +124,6 @@ def _known(record: DecisionRecord[Any], row: Row | None, size: int) -> Floats:
     if row is None:
         return np.array(blank_row(record, size), float)
     return np.concatenate([row, np.full(max(size - len(row), 0), UNSEEN)])[:size]
-
-
-class _Places:
-    """Where the rows of arms are when they are laid one after the other."""
-
-    def __init__(self, arms: list[int], sizes: list[int]) -> None:
-        self.arms, self.sizes, self.ends = arms, sizes, np.cumsum([0, *sizes]).tolist()
-
-    def of(self, n: int) -> tuple[int, int]:
-        """The arm and the item of a place."""
-        at = int(np.searchsorted(self.ends, n, side="right")) - 1
-        return self.arms[at], n - self.ends[at]
-
-    def find(self, arm: int, item: int) -> int | None:
-        """The place of an arm and an item."""
-        if arm not in self.arms or item >= self.sizes[self.arms.index(arm)]:
-            return None
-        return int(self.ends[self.arms.index(arm)]) + item
-
-    def holds(self, values: Floats, unit: Unit) -> bool:
-        """Whether a unit has its value here."""
-        n = self.find(unit[0], unit[1])
-        return n is not None and bool(values[n] == unit[2])
-
-    def clear(self, asked: Bools, units: list[Unit], values: Floats) -> None:
-        """Ask no longer for what has the value of one of some units."""
-        for unit in units:
-            if self.holds(values, unit):
-                asked[self.find(unit[0], unit[1])] = False  # type: ignore[index]
-
-    def fill(self, values: Floats, units: list[Unit], where: Bools) -> None:
-        """Write the values of units into their places, as far as they are ``where``."""
-        for arm, item, value in units:
-            n = self.find(arm, item)
-            if n is not None and where[n]:
-                values[n] = value
-
-    def split(self, values: Floats, changed: Bools) -> list[tuple[int, Row]]:
-        """The rows of those arms of which something changed."""
-        parts, numbers, every = zip(self.arms, self.ends, self.ends[1:], strict=False), values.tolist(), changed.all()
-        return [(arm, tuple(numbers[a:b])) for arm, a, b in parts if b > a and (every or changed[a:b].any())]
 
 
 def activation(
