@@ -85,13 +85,9 @@ REGRESSIONS = {
 
 
 def cases():
-    some = ("", "window of ")
-    for context, wrappers in {
-        "": WRAPPERS,
-        "segments": WRAPPERS,
-        "pooled segments": some,
-        "features of arms": some,
-    }.items():
+    some, most = ("", "window of "), ("", "window of ", "epsilon window of ")
+    in_contexts = {"": WRAPPERS, "segments": most, "pooled segments": some, "features of arms": some}
+    for context, wrappers in in_contexts.items():
         for name, policy in POLICIES.items():
             for wrapper, wrap in ((one, WRAPPERS[one]) for one in wrappers):
                 yield pytest.param(wrap(policy), context, False, id=f"{wrapper}{name}, {context}")
