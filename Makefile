@@ -35,6 +35,8 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The processor time that a file may take in make test, in seconds.
 BUDGET := 20
+# The share of lines and branches, in per cent, that both tiers run.
+COVERED := 95
 
 .PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
@@ -67,7 +69,7 @@ slow: $(READY)
 coverage: $(READY)
 	$(PYTEST) -m slow --durations 10 --cov --cov-report= $(TESTS)
 	$(PYTEST) -m 'not slow' --cov --cov-append --cov-report= $(TESTS)
-	$(BIN)/coverage report --skip-covered --sort=miss
+	$(BIN)/coverage report --skip-covered --sort=miss --fail-under=$(COVERED)
 
 # A virtual environment, made by a Python that is new enough.
 define environment
