@@ -33,7 +33,7 @@ def check_contents(wheel: Path, source: Path) -> None:
     """Refuse a package that lacks what the library reads at run time, or holds what does not belong there."""
     with zipfile.ZipFile(wheel) as file:
         inside = set(file.namelist())
-    for needed in ("py.typed", "experiments/spec/shipped_specs/quickstart.toml", "pages/templates/style.css"):
+    for needed in ("py.typed", "experiments/spec/shipped_specs/quickstart.toml", "output/pages/templates/style.css"):
         if f"superarm/{needed}" not in inside:
             sys.exit(f"{wheel.name} lacks superarm/{needed}")
     strange = [name for name in inside if not name.startswith("superarm") or name.endswith((".db", ".pyc", ".lock"))]
