@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm import contextual, policies, testing
 from superarm.core.errors import InvalidArgument
+from superarm.core.ops import engine
 
 FEATURES = sa.Features(categorical={"country": ["NO", "SE", "DK"]})
 AGE = sa.Features(numeric={"age": (0.0, 1.0)}, categorical={"country": ["NO", "SE", "DK"]})
@@ -23,6 +24,13 @@ CONTEXTS = {
     "logistic, one-hot": sa.Context(FEATURES, model=sa.models.Logistic(intercept=False)),
 }
 USERS = [{"age": n % 7 / 7.0, "country": ["NO", "SE", "DK"][n % 3]} for n in range(21)]
+
+
+@pytest.fixture(autouse=True)
+def _without_kernels():
+    """Problems are small: compiling kernels would take longer than all tests."""
+    with engine("numpy"):
+        yield
 
 
 def count_wins(problem, memory, feedback, sign):
