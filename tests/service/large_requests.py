@@ -97,6 +97,18 @@ def creations(n: Scale) -> Requests:
     yield LargeRequest("delete 500 x 10,000", "DELETE", "/v1/problems/deep")
 
 
+def lists(n: Scale) -> Requests:
+    """As many slates as a body can name: a million names, which each reading of their event decodes again."""
+    arms, width = n(200), n(50)
+    batches = [[f"a{(j + i) % arms}" for i in range(width)] for j in range(n(20_000))]
+    short = json.dumps({"arms": names("a", arms), "items": ["x"], "batches": batches}, separators=(",", ":"))
+    yield LargeRequest("create 20,000 slates of 50 arms", "PUT", "/v1/problems/listed", short, 201)
+    yield ask("listed", "one")
+    yield get("the audit of all problems", "/v1/audit")
+    yield LargeRequest("erase a unit", "POST", "/v1/problems/listed/erasures", {"unit": "nobody"})
+    yield LargeRequest("delete 20,000 slates", "DELETE", "/v1/problems/listed")
+
+
 def growth(n: Scale) -> Requests:
     """Many arms and items added and retired at once."""
     yield put("growing", n(25_000), 10, 10)
@@ -159,6 +171,7 @@ def feedback(n: Scale) -> Requests:
     told = "\n".join(json.dumps({"decision": f"m{j}", "feedback": each}) for j in range(many))
     yield tell_many("feedback of 10,000 lines", "many", told)
     yield tell_many("the same feedback again", "many", told)
+    yield tell_many("8 MB of empty lines", "many", "\n" * 8_000_000)._replace(status=413)
     yield get("the page of 20,000 decisions", "/?problem=many")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/many/erasures", {"unit": "u0"})
     yield LargeRequest("delete a problem with 20,000 decisions", "DELETE", "/v1/problems/many")
@@ -190,13 +203,15 @@ def contexts(n: Scale) -> Requests:
     yield get("arms of 1,024 segments", f"/v1/problems/segments/arms?limit={n(300)}")
     yield get("export arms of 1,024 segments", "/export/arms.csv?problem=segments")
     yield LargeRequest("delete 1,024 segments", "DELETE", "/v1/problems/segments")
-    yield put("draws", n(100), n(20), 5, "cts", settings={"propensity_draws": n(10_000)})
-    yield bulk("bulk of 20 with 10,000 draws each", "draws", [{}] * n(20))
-    yield LargeRequest("delete draws", "DELETE", "/v1/problems/draws")
+    for policy, many in (("cts", n(20)), ("pooled_thompson", 1)):
+        yield put("draws", n(100), n(20), 5, policy, settings={"propensity_draws": n(10_000)})
+        yield bulk(f"bulk of {many} with 10,000 draws each, {policy}", "draws", [{}] * many)
+        yield LargeRequest("delete draws", "DELETE", "/v1/problems/draws")
 
 
 GROUPS: dict[str, Callable[[Scale], Requests]] = {
     "creations": creations,
+    "lists": lists,
     "growth": growth,
     "decisions": decisions,
     "outcomes": outcomes,

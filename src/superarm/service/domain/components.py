@@ -100,6 +100,8 @@ Positive = Annotated[float, Meta(gt=0.0, le=1e12)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 Edge = tuple[Name, Name]
 ArmNames = Annotated[list[Name], Meta(min_length=1, max_length=100_000)]
+Batches = Annotated[list[list[str]], Meta(min_length=1, max_length=100_000)]
+"""Names of arms, of which there may be a million: one that is no arm is refused, and matching each takes long."""
 
 MAX_SLATE = 1_000
 """A slate has at most so many arms."""
@@ -168,7 +170,7 @@ class ExplicitParameters(Struct, frozen=True, forbid_unknown_fields=True):
         The slates, each a list of arms.
     """
 
-    batches: Annotated[list[ArmNames], Meta(min_length=1, max_length=100_000)]
+    batches: Batches
 
 
 class ExplicitSpec(ActionSpec, frozen=True, tag="explicit"):

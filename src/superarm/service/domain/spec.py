@@ -20,7 +20,7 @@ from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.rewards import Reward
 from superarm.service.domain import components
-from superarm.service.domain.components import AnyActionSpec, Name
+from superarm.service.domain.components import AnyActionSpec, Batches, Name
 from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
 
 ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
@@ -239,11 +239,11 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     weights: Annotated[list[Weight], Meta(max_length=MAX_ITEMS)] | None = None
     reward: RewardSpec = RewardSpec()
     k: Annotated[int, Meta(ge=1, le=MAX_K)] = 1
-    batches: Annotated[list[list[Name]], Meta(min_length=1, max_length=100_000)] | None = None
+    batches: Batches | None = None
     settings: Settings = Settings()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     actions: AnyActionSpec | None = None
-    support: dict[Name, Annotated[list[Name], Meta(max_length=MAX_ITEMS)]] | None = None
+    support: dict[Name, Annotated[list[str], Meta(max_length=MAX_ITEMS)]] | None = None
     triggered: bool = False
     context: ContextSpec | None = None
 
