@@ -9,7 +9,8 @@ check (tests that pass, a judge) in its place. OPENAI_API_KEY is sent if it is s
 DOLLARS is what a call costs on average: what the agent chooses by. MODEL=DOLLARS/IN/OUT gives dollars per million
 tokens besides; then a call is billed by the ``usage`` in its answer. A call that fails is not billed, and says nothing
 about the model: it counts as not seen. With ``--ladder WORTH`` models run one after the other until one succeeds, and
-WORTH is what a solved prompt is worth to you in dollars.
+WORTH is what a solved prompt is worth to you in dollars. With ``--state`` what was learnt outlives the
+program, also when models, prices or limits change.
 """
 
 import argparse
@@ -75,23 +76,34 @@ def complete(url: str, prompt: str, model: str) -> tuple[str, dict] | None:
         return None
 
 
+def rules(costs: list[float], budget: float | None, worth: float | None) -> tuple[sa.Actions, sa.Policy]:
+    """Which models may run together, and how they are chosen: sets within a budget, or a ladder."""
+    if budget is not None:
+        return sa.Knapsack(costs, budget), sa.pooled_thompson()
+    return sa.Subsets(len(costs)), sa.policies.ladder([cost / worth for cost in costs])
+
+
 def open_agent(prices: dict[str, Price], budget: float | None, worth: float | None, state: Path | None) -> sa.Agent:
-    """A new agent, for sets within a budget or for a ladder; or the one that was saved, if it is about the same."""
-    costs = [price.call for price in prices.values()]
-    actions = sa.Subsets(len(costs)) if budget is None else sa.Knapsack(costs, budget)
-    policy = None if worth is None else sa.policies.ladder([cost / worth for cost in costs])
-    new = sa.Agent(sa.Problem(len(costs), 1, sa.Coverage(), actions), policy, arms=list(prices), seed=0)
+    """A new agent, or the one that was saved, with today's models, prices and limits, and all that it learnt."""
     if state is None or not state.exists():
-        return new
-    saved = sa.Agent.from_state(json.loads(state.read_text()))
-    if (saved.arms, saved.problem, saved.policy) != (new.arms, new.problem, new.policy):
-        raise SystemExit(f"{state} was saved with other models, prices or limits: give the same, or another file")
-    return saved
+        actions, policy = rules([price.call for price in prices.values()], budget, worth)
+        return sa.Agent(sa.Problem(len(prices), 1, sa.Coverage(), actions), policy, arms=list(prices), seed=0)
+    agent = sa.Agent.from_state(json.loads(state.read_text()))
+    if isinstance(agent.problem.actions, sa.Knapsack) is (budget is None):
+        raise SystemExit(f"{state} was saved by the other of --budget and --ladder: give another file")
+    new = [model for model in prices if model not in agent.arms]
+    # Models that are not given any more stay known at any price, and are not eligible.
+    costs = [prices[model].call if model in prices else budget or worth for model in (*agent.arms, *new)]
+    actions, policy = rules(costs, budget, worth)
+    agent.change_policy(sa.uniform())  # the ladder that was saved has as many prices as there were models
+    agent.add_arms(new, actions=actions)
+    agent.change_policy(policy)
+    return agent
 
 
 def answer(agent: sa.Agent, task: dict, url: str, prices: dict[str, Price], ladder: bool) -> tuple[bool, float]:
     """Run the models that the agent chooses, and tell it which succeeded: whether one did, and the dollars."""
-    decision, call = agent.ask(), partial(complete, url, task["prompt"])
+    decision, call = agent.ask(eligible=list(prices)), partial(complete, url, task["prompt"])
     won: list[bool | None] = []  # None: the call failed, or was not made
     dollars = 0.0
     with ThreadPoolExecutor(8) as pool:

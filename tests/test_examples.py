@@ -101,8 +101,27 @@ def test_failed_calls_are_neither_billed_nor_held_against_a_model_and_the_agent_
     ask_endpoint(endpoint, 4, *models, "--budget", 0.05, "--state", state)
     tally = sa.Agent.from_state(json.loads(state.read_text())).tally
     assert np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).ravel().tolist() == [0, 0, 10]
-    _, refused = ask_endpoint(endpoint, 1, *models, "--budget", 0.06, "--state", state, status=1)
-    assert "saved with other models, prices or limits" in refused
+    _, refused = ask_endpoint(endpoint, 1, *models, "--ladder", 1.0, "--state", state, status=1)
+    assert "the other of --budget and --ladder" in refused
+
+
+@pytest.mark.parametrize("limit", [("--budget", 0.05), ("--ladder", 1.0)])
+def test_what_was_learnt_outlives_a_change_of_models_and_prices(endpoint, tmp_path, limit):
+    """All of it was thrown away at the first new price."""
+    state = tmp_path / "agent.json"
+
+    def pulls(n: int, *models: str) -> dict[str, float]:
+        ask_endpoint(endpoint, n, *models, *limit, "--state", state)
+        agent = sa.Agent.from_state(json.loads(state.read_text()))
+        counts = np.broadcast_to(agent.tally.counts(agent.tally.pulls), agent.tally.total.shape)
+        return dict(zip(agent.arms, counts.ravel().tolist(), strict=True))
+
+    before = pulls(6, "bad=0.02", "good=0.03")
+    after = pulls(6, "silent=0.01", "good=0.04")
+    assert list(after) == ["bad", "good", "silent"]
+    assert after["bad"] == before["bad"] > 0.0, "it is not given any more"
+    assert after["good"] >= before["good"] + 5.0
+    assert pulls(3, "bad=0.01", "good=0.04")["silent"] == after["silent"] > 0.0
 
 
 def test_a_ladder_of_models_stops_at_the_first_success(endpoint):
