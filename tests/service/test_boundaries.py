@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -252,7 +253,7 @@ def test_a_parameter_with_two_values_and_half_a_character_are_refused(tmp_path):
     during(Sqlite(tmp_path / "log.db"), trial)
 
 
-def test_what_is_refused_is_not_repeated_at_length(tmp_path):
+def test_what_is_refused_is_not_repeated_at_length(tmp_path, monkeypatch):
     """The decoder's message holds the value of the request; patterns that were tried on it took the square of it."""
     long = {
         ("PATCH", "/settings"): {"late": " - at `$." * 30_000},
@@ -270,7 +271,15 @@ def test_what_is_refused_is_not_repeated_at_length(tmp_path):
 
     during(Sqlite(tmp_path / "log.db"), trial)
     shown = "Invalid enum value '" + " - at `$." * 30_000 + "' - at `$.settings.late`"
+    tried = list[int]()
+
+    def fullmatch(pattern: str, text: str, flags: int) -> re.Match[str] | None:
+        tried.append(len(text))
+        return re.fullmatch(pattern, text, flags)
+
+    monkeypatch.setattr("superarm.service.http.service.re", SimpleNamespace(fullmatch=fullmatch, DOTALL=re.DOTALL))
     assert explain(shown).startswith("settings.late: unknown ' - at"), "the place at its end is kept"
+    assert max(tried) < 1_000, "it is cut before patterns are tried on it"
 
 
 def test_a_bulk_of_very_many_empty_lines_is_refused_before_it_is_split(tmp_path):
