@@ -21,6 +21,7 @@ from superarm.context import Context, Features, models
 from superarm.contextual import c2_ucb, logistic_kl_ucb, vac2_ucb
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.streams import run_keys
+from superarm.core.support import Sparse
 from superarm.core.tally import Feedback
 from superarm.environments import Bernoulli, Beta, Cascade, context_table
 from superarm.indices import KL, Bernstein, BetaPosterior, KLMoss, Mean
@@ -706,6 +707,25 @@ def test_another_action_set_chooses_and_changes_nothing():
     assert learner.choose(view, Pinned(Subsets(2), [5]))[0] == 5
     assert learner.choose(view).tolist() == first
     assert saved(agent) == before
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "features"])
+def test_other_prices_are_taken_on_without_a_new_arm(kind):
+    """Where arms have features, or touch some items only, those of the new arms were asked for."""
+    support = Sparse(2, 3, np.array([0, 1, 2, 4]), np.array([0, 1, 0, 1])) if kind == "sparse" else None
+    known = sa.Features(numeric={"size": (0.0, 1.0)})
+    context = sa.Context(sa.Features(), arm_features=known, arms=[{"size": x} for x in (0.1, 0.5, 0.9)])
+    context = context if kind == "features" else None
+    problem = sa.Problem(3, 2, sa.Coverage(), sa.Knapsack([1.0, 1.0, 3.0], 3.0), support=support, context=context)
+    agent = sa.Agent(problem, seed=0, arms=["a", "b", "c"])
+    decision = agent.ask(pinned=["a"])
+    assert decision.arms == ("a", "b")
+    agent.tell(decision, np.ones((2, 2)) if support is None else np.ones(2))
+    before = agent.tally.pulls.tolist()
+    agent.add_arms([], actions=sa.Knapsack([3.0, 1.0, 1.0], 3.0))
+    assert agent.ask(pinned=["a"]).arms == ("a",)
+    assert (agent.tally.pulls.tolist(), agent.arms) == (before, ("a", "b", "c"))
+    assert agent.problem.support == problem.support
 
 
 def count_wins(problem, memory, feedback, sign):

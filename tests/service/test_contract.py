@@ -271,6 +271,11 @@ def test_action_sets_by_arm_names(http):
         made = ask(http, name)
         assert sum(costs[j] for j in made["arms"]) <= 3
         tell(http, made["id"], **everything(1.0, *made["arms"]))
+    dearer = {**knapsack, "parameters": {"costs": costs | {"b": 3}, "budget": 3}}
+    before = [arm(http, name, j)["pulls"] for j in "abcd"]
+    http.post(f"/v1/problems/{name}/arms", json={"actions": dearer}).raise_for_status()
+    assert [arm(http, name, j)["pulls"] for j in "abcd"] == before, "what was learnt stays"
+    assert ask(http, name, pinned=["b"])["arms"] == ["b"]
     assert ask(http, name, pinned=["d"])["arms"][0] == "d"
     ask(http, name, 422, pinned=["a", "b"])
     ask(http, name, 422, k=1)
@@ -443,7 +448,8 @@ def test_past_outcomes_warm_the_start_once(http, problem):
 def test_a_problem_is_created_once(http, problem):
     body = {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2}
     assert http.put(f"/v1/problems/{problem}", json=body).status_code == 200
-    assert http.put(f"/v1/problems/{problem}", json={**body, "k": 1}).status_code == 409
+    other = http.put(f"/v1/problems/{problem}", json={**body, "k": 1})
+    assert (other.status_code, "actions (POST …/arms)" in other.text) == (409, True)
     assert problem in http.get("/v1/problems").json()["problems"]
     for wrong in ({"k": 5}, {"arms": ["a", "a"]}, {"weights": [1]}, {"settings": {"policy": {"parameters": {"x": 1}}}}):
         reply = http.put("/v1/problems/wrong", json={**body, **wrong})

@@ -1,11 +1,13 @@
 """Snapshots taken while the service runs: each holds exactly what the log says up to its position."""
 
 import asyncio
+import contextlib
 import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from msgspec import msgpack
 
@@ -373,6 +375,41 @@ def test_a_long_log_is_read_in_parts(postgres, monkeypatch):
         assert sorted(read.seq for read in reads) == list(range(2, 11))
         assert next(store.rows(kept, ())) == (0,)
     store.close()
+
+
+@pytest.mark.parametrize("items", [["x"], "learn"])
+def test_other_prices_without_a_new_arm_hold_and_outlive_a_restart(reopen, items):
+    """They were ignored without a word, though the guide says that they are taken."""
+
+    def knapsack(**costs: float) -> dict[str, object]:
+        return {"name": "knapsack", "parameters": {"costs": costs, "budget": 3.0}}
+
+    async def slates(http: httpx.AsyncClient, *ids: str) -> list[list[str]]:
+        asked = [await http.post(DECISIONS, json={"id": id, "pinned": ["b"]}) for id in ids]
+        return [one.json()["arms"] for one in asked]
+
+    async def live() -> None:
+        async with serving(application(reopen())) as http:
+            spec = {"arms": ["a", "b", "c"], "items": items, "actions": knapsack(a=2, b=1, c=2)}
+            (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+            assert [len(slate) for slate in await slates(http, "d0", "d1")] == [2, 2]
+            dearer = {"actions": knapsack(a=2, b=3, c=2)}
+            for _ in range(2):
+                (await http.post("/v1/problems/p/arms", json=dearer)).raise_for_status()
+            assert await slates(http, "d2") == [["b"]]
+            refused = await http.post("/v1/problems/p/arms", json={"actions": knapsack(a=2, b=3)})
+            assert refused.status_code == 422, refused.text
+            changes = (await http.get("/v1/audit")).json()["entries"]
+            assert [(one["what"], one["details"].get("actions")) for one in changes[:-1]] == [("arms", "knapsack")]
+
+    async def again() -> None:
+        async with serving(application(reopen())) as http:
+            assert await slates(http, "d3") == [["b"]]
+
+    asyncio.run(live())
+    asyncio.run(again())
+    with contextlib.closing(reopen(reading=True)) as store:
+        assert verify(store).faults == []
 
 
 def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):

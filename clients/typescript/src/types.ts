@@ -42,7 +42,7 @@ export interface ArmsBody {
   add?: string[];
   /** Arms that no new slate may have. */
   retire?: string[];
-  /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
+  /** The action set of all arms: other prices or limits, or what may be done with new arms. */
   actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
   /** The items of each new arm, where arms can touch some items only. */
   support?: Record<string, string[]> | null;

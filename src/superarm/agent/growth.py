@@ -12,10 +12,12 @@ from superarm.problem import Problem
 
 
 def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None, features: Any = None) -> Problem:
-    """``problem`` with ``n`` more arms; a sparse problem needs the whole new ``support``.
+    """``problem`` with ``n`` more arms, or another action set; a sparse problem needs the whole new ``support``.
 
     ``features`` are those of the new arms, if arms have features.
     """
+    if not n and support is None and features is None:
+        return problem.changed(actions=problem.actions if actions is None else actions)
     require_actions(problem, actions)
     if not isinstance(problem.support, Dense) and support is None:
         raise InvalidArgument("support", "missing", "a sparse problem needs the support of all arms, new ones included")

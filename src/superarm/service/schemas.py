@@ -191,7 +191,7 @@ class ArmsBody(Body, frozen=True):
     retire
         Arms that no new slate may have.
     actions
-        The action set of all arms, where the problem's own does not say what may be done with new ones.
+        The action set of all arms: other prices or limits, or what may be done with new arms.
     support
         The items of each new arm, where arms can touch some items only.
     features

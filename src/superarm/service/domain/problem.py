@@ -305,7 +305,7 @@ class ProblemState:
         self.learner.count(asked, counted_rows(open_record(asked)), context, key, sign, version)
 
     def _grow(self, event: events.Armed) -> None:
-        if event.add:
+        if event.add or event.actions is not None:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
             self.actions = event.actions or self.actions

@@ -243,6 +243,8 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(event, (Armed, Itemed)):
         numbers = {"n_added": len(event.add), "n_retired": len(event.retire)}
         shown = {"added": event.add[:MAX_NAMES], "retired_numbers": event.retire[:MAX_NAMES]}
+        if isinstance(event, Armed) and event.actions is not None:
+            shown["actions"] = str(event.actions.__struct_config__.tag)
         if isinstance(event, Armed) and event.restore:
             numbers["n_restored"], shown["restored_numbers"] = len(event.restore), event.restore[:MAX_NAMES]
         return ("arms" if isinstance(event, Armed) else "items"), numbers | shown

@@ -50,7 +50,8 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
                 return True
         known = await coordinator.find(tenant, name)
     if known.created.spec != _like(spec, known.created.spec):
-        raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")
+        change = "change its arms or actions (POST …/arms), items or settings"
+        raise conflict(f"problem {name!r} exists and differs; {change}, or take another name")
     return False
 
 
@@ -133,7 +134,10 @@ async def restore_settings(coordinator: Coordinator, tenant: str, name: str, ver
 
 
 def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
-    """Add and retire arms; adding a retired arm restores it. What is there, or retired, already is skipped."""
+    """Add and retire arms; adding a retired arm restores it. What is there, or retired, already is skipped.
+
+    Another action set is taken on with new arms and without.
+    """
     known = set(learner.arms.all)
     add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
     specs.check_new_names(add, "add")
@@ -143,18 +147,19 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
     again = known.intersection(body.add).difference(body.retire)
     restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
-    if not add and not retire and not restore:
+    actions = body.actions if add or body.actions != learner.actions else None
+    if not (add or retire or restore or actions):
         return None
-    if not add:
+    if not (add or actions):
         return Armed(now_ms(), [], retire, by, restore=restore)
-    support, features = _new_support(learner, add, body), _new_features(learner, add, body)
+    support, features = (_new_support(learner, add, body), _new_features(learner, add, body)) if add else (None, None)
     try:
-        more = enlarge(learner.learner, add, body.actions, support)
+        more = enlarge(learner.learner, add, actions, support)
         check_context(with_arms(learner.problem, len(add), *more, features))
     except InvalidArgument as error:
         remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
         raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
-    return Armed(now_ms(), add, retire, by, body.actions, support, features, restore)
+    return Armed(now_ms(), add, retire, by, actions, support, features, restore)
 
 
 def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
