@@ -14,15 +14,14 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 
 
-def run_curls(page, directory):
+def run_curls(page, server):
     """What a service answers to the curl commands of a page, one after the other."""
     answers = []
-    with Server("superarm.db", cwd=directory) as server:
-        for line in re.findall(r"^curl (?:[^'\n#]|'[^']*')+", page.read_text(), re.MULTILINE):
-            words = shlex.split(line.replace("localhost:8000", f"localhost:{server.port}"))
-            done = subprocess.run([*words, "-sS", "--fail-with-body"], check=False, capture_output=True, text=True)
-            assert done.returncode == 0, (line, done.stdout, done.stderr)
-            answers.append(json.loads(done.stdout))
+    for line in re.findall(r"^curl (?:[^'\n#]|'[^']*')+", page.read_text(), re.MULTILINE):
+        words = shlex.split(line.replace("localhost:8000", f"localhost:{server.port}"))
+        done = subprocess.run([*words, "-sS", "--fail-with-body"], check=False, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        answers.append(json.loads(done.stdout))
     return answers
 
 
@@ -33,12 +32,14 @@ def run_curls(page, directory):
 )
 def test_every_curl_command_of_a_page_is_answered(page, n, tmp_path):
     """Review, A11: four of them sent no content type, which is 415."""
-    assert len(run_curls(ROOT / "docs" / page, tmp_path)) == n
+    with Server("superarm.db", cwd=tmp_path) as server:
+        assert len(run_curls(ROOT / "docs" / page, server)) == n
 
 
 @pytest.mark.needs("curl")
 def test_the_five_commands_do_what_they_say(tmp_path):
-    created, decision, told, statistics, grown = run_curls(README, tmp_path)
+    with Server("superarm.db", cwd=tmp_path) as server:
+        created, decision, told, statistics, grown = run_curls(README, server)
     assert created["n_arms"] == 4
     assert decision["arms"] == ["ad-1", "ad-2"]
     assert told["applied"] is True
@@ -51,15 +52,22 @@ def _blocks(page, kind):
     return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
+@pytest.mark.needs("curl")
 @pytest.mark.parametrize(
     ("page", "pulls"), [("guides/shop.md", 5), ("guides/service.md", 2)], ids=["web shop", "client"]
 )
 def test_an_example_for_the_client(page, pulls, sqlite_file):
-    """After the first example of the web shop, which names the products."""
+    """After the README's and the page's own commands: one created a problem, one asked for a decision of their names.
+
+    The first example of the web shop names the products.
+    """
     names: dict = {}
     if page == "guides/shop.md":
         exec(_blocks(page, "python")[0], names)
     with Server(sqlite_file) as server:
+        if page == "guides/shop.md":  # the other page begins with the same five
+            run_curls(README, server)
+        run_curls(ROOT / "docs" / page, server)
         exec(_blocks(page, "py")[0].replace("http://127.0.0.1:8000", server.url), names)
         agent = names.get("shop") or names["agent"]
         assert sum(row["pulls"] for row in agent.statistics()) == pulls
