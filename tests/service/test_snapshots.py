@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from msgspec import msgpack
 
@@ -27,6 +28,7 @@ from superarm.service.schemas import AskBody, TellBody, UnitBody
 from superarm.service.storage import snapshot as snapshots
 from superarm.service.storage.base import LogLine, ReadEntry, SavedSnapshot, Store, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.postgres_tables import MADE_FOR
 from superarm.service.storage.snapshot import (
     Snapshot,
     copy_state,
@@ -375,6 +377,16 @@ def test_a_long_log_is_read_in_parts(postgres, monkeypatch):
         assert sorted(read.seq for read in reads) == list(range(2, 11))
         assert next(store.rows(kept, ())) == (0,)
     store.close()
+
+
+def test_postgresql_finds_the_decisions_of_a_unit_by_an_index(postgres):
+    """An erasure read the whole log of all tenants."""
+    url = fresh(postgres, "units")
+    Postgres(url).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET enable_seqscan = off")  # which is faster in an empty table
+        plan = connection.execute(f"EXPLAIN {MADE_FOR}", ("0" * 16,)).fetchall()
+    assert any("Index Cond: (substr(body" in row[0] for row in plan), plan
 
 
 @pytest.mark.parametrize("items", [["x"], "learn"])
