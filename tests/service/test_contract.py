@@ -276,6 +276,9 @@ def test_action_sets_by_arm_names(http):
     http.post(f"/v1/problems/{name}/arms", json={"actions": dearer}).raise_for_status()
     assert [arm(http, name, j)["pulls"] for j in "abcd"] == before, "what was learnt stays"
     assert ask(http, name, pinned=["b"])["arms"] == ["b"]
+    mixed = create(http, settings={"explore": 0.5, "policy": {"name": "kl_ucb"}})
+    reply = http.post(f"/v1/problems/{mixed}/arms", json={"actions": dearer})
+    assert (reply.status_code, "settings.explore: the action set is not a matroid" in reply.text) == (422, True)
     assert ask(http, name, pinned=["d"])["arms"][0] == "d"
     ask(http, name, 422, pinned=["a", "b"])
     ask(http, name, 422, k=1)

@@ -155,10 +155,13 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     support, features = (_new_support(learner, add, body), _new_features(learner, add, body)) if add else (None, None)
     try:
         more = enlarge(learner.learner, add, actions, support)
-        check_context(with_arms(learner.problem, len(add), *more, features))
+        grown = with_arms(learner.problem, len(add), *more, features)
+        check_context(grown)
     except InvalidArgument as error:
         remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
         raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
+    if actions is not None:
+        specs.check_settings(learner.settings, grown, names)
     return Armed(now_ms(), add, retire, by, actions, support, features, restore)
 
 
