@@ -8,6 +8,7 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
+from superarm.core.joint import JointTally
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
@@ -31,6 +32,7 @@ class PoolMemory(Memory):
     ``early`` is one that was fitted before, with the sums that it was fitted to.
     """
 
+    tally: JointTally
     prior: Prior | None = None
     early: tuple[tuple[Floats, ...], Prior] | None = None
     due = 0
@@ -38,6 +40,9 @@ class PoolMemory(Memory):
     def __init__(self, policy: Any, problem: Problem, replications: int = 1, partial: bool = False) -> None:
         self.n_segments = 1 if problem.context is None else problem.context.n_segments
         super().__init__(policy, problem, replications * self.n_segments, partial)
+
+    def new_tally(self, rows: int, partial: bool) -> Tally:
+        return JointTally(self.problem.support, rows, partial)
 
     def adopt(self, tally: Tally) -> None:
         super().adopt(tally)
