@@ -40,7 +40,9 @@ def told(history):
 
 def by_definition(history, arm):
     """The correlation of one arm; means and variances of items are over all pulls in which each was seen."""
-    rows = [(x[3 * n : 3 * n + 3], seen[3 * n : 3 * n + 3]) for arms, x, seen in history for n in range(2) if arms[n] == arm]
+    rows = [
+        (x[3 * n : 3 * n + 3], seen[3 * n : 3 * n + 3]) for arms, x, seen in history for n in range(2) if arms[n] == arm
+    ]
     items = [[x[i] for x, seen in rows if seen[i]] for i in range(3)]
     whole = [x for x, seen in rows if all(seen)]
     if not whole:
@@ -115,3 +117,14 @@ def test_past_data_without_pulls_keep_what_is_expected():
     tally.add(past)
     assert tally.pulls.tolist() == [[1.0, 0.0, 0.0]]
     assert tally.correlation().tolist() == [[EXPECTED] * 3]
+
+
+def test_what_another_policy_learnt_is_not_taken_back():
+    agent = sa.Agent(sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2)), sa.bc_ucb(), seed=1)
+    decision = agent.ask()
+    agent.tell(decision, np.ones((2, 2)))
+    agent.change_policy("pooled_thompson")
+    agent.tell(decision, np.zeros((2, 2)), amend=True)
+    assert [agent.tally.whole.sum(), agent.tally.eventful.sum(), agent.tally.joint.sum()] == [0.0, 0.0, 0.0]
+    agent.tell(agent.ask(), np.ones((2, 2)))
+    assert [agent.tally.whole.sum(), agent.tally.joint.sum()] == [2.0, 8.0]

@@ -101,7 +101,9 @@ def observed(n, s, square=None, known=None):
     """Tables (n_arms, n_items) as the fit takes them."""
     tables = (np.ascontiguousarray(part.T)[None] for part in (n, s, s if square is None else square))
     pulls = np.array([n.sum()])  # one entry per pull
-    return Observed(Dense(n.shape[1], len(n)), pulls, *tables, known or Covariates.of(len(n)), np.full((1, len(n)), 0.36))
+    return Observed(
+        Dense(n.shape[1], len(n)), pulls, *tables, known or Covariates.of(len(n)), np.full((1, len(n)), 0.36)
+    )
 
 
 @pytest.mark.parametrize("n_items", [1, 3])

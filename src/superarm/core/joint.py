@@ -50,7 +50,7 @@ class JointTally(Tally):
 
     def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
         super().record(feedback, sign, known)
-        if self.support.widest == 1 or feedback.share is not None:
+        if not known or self.support.widest == 1 or feedback.share is not None:
             return
         here, outcome = feedback.action >= 0, feedback.outcome
         if not isinstance(self.support, Dense):
@@ -77,6 +77,10 @@ class JointTally(Tally):
         seen = np.clip(excess / np.where(most > 1e-12, most, 1.0), 0.0, 1.0)
         events = np.where(most > 1e-12, events, 0.0)
         return (EVENTS * EXPECTED + events * seen) / (EVENTS + events)
+
+    def take_over(self, other: Tally) -> bool:
+        self.add(other)
+        return isinstance(other, JointTally)
 
     def like(self) -> Self:
         return self._with(JointTally(self.support, len(self), self.partial))
