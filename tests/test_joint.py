@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.core.joint import EVENTS, EXPECTED, JointTally
+from superarm.core.moments import EVENTS, EXPECTED, JointTally
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 

@@ -151,7 +151,7 @@ class Tally:
         self.deviation[...] = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
 
     def add(self, other: "Tally", sign: float = 1.0) -> None:
-        """Add another tally of the same support, or take it away, as far as it has the same sums; exact, in any order."""
+        """Add the sums of another tally of the same support that it has, or take them away; exact, in any order."""
         if other.support != self.support:
             raise InvalidArgument("tally", "it has another support", "add tallies of the same problem")
         if other.partial:

@@ -8,7 +8,7 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
-from superarm.core.joint import JointTally
+from superarm.core.moments import JointTally
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
@@ -131,7 +131,7 @@ class PooledThompson(Policy[PoolMemory]):
         How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
         runs (``python -m dev.benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
         decisions show several items of an arm at once; there, entries share random numbers as often as the arm's items
-        were seen to vary together (``core.joint``).
+        were seen to vary together (``core.moments.JointTally``).
     baseline
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
         then start from these, as ``policies.baseline`` describes. Ranks beyond k say what to expect of the others: give

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
-from superarm.core.joint import JointTally
+from superarm.core.moments import JointTally
 from superarm.core.numeric import decay, log, log1p, sigmoid
 from superarm.core.ops import op
 from superarm.core.streams import STEP, mix, quantile, states
