@@ -9,6 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import gamma, kstest, norm
 
 import superarm as sa
+from dev.benchmarks import calibration
 from superarm.core.ops import engine
 from superarm.core.reference import gammas
 from superarm.core.support import Dense, Sparse
@@ -94,7 +95,7 @@ def fit_by_loops(n, s, square, columns, cap):
     return phi, np.array(lift), kappa, min(alpha, cap), effects
 
 
-SAME = np.full((1, 20), 0.36)  # a fit does not ask how strongly items vary together
+SAME = np.full((1, 21), 0.36)
 
 
 def observed(n, s, square=None, known=None):
@@ -221,13 +222,20 @@ def test_half_of_every_outcome_leaves_the_choice_nearly_as_it_was():
     assert often[0].max() > 0.9
 
 
+@pytest.mark.parametrize("world", ["4 items, all seen, 60 pulls", "12 items, all seen, 60 pulls"])
+def test_the_strength_of_arms_whose_items_are_all_seen_is_found(world):
+    """The truth is 2; items taken for one and the same gave 7. The median of 15 has a deviation of about 0.15."""
+    rng = np.random.default_rng(1)
+    assert 1.4 < np.median([calibration.one_data_set(rng, *calibration.WORLDS[world])[1] for _ in range(15)]) < 2.8
+
+
 def test_entries_that_are_seen_together_err_together():
     rng, n = np.random.default_rng(7), np.full((30, 6), 200.0)
     s, keys = rng.binomial(200, 0.05, (30, 6)).astype(float), rng.integers(0, 2**63, 20_000).astype(np.uint64)
     spread = []
     for pulls, correlation in ((n.sum(), 0.36), (n[:, 0].sum(), 0.0), (n[:, 0].sum(), 0.36), (n[:, 0].sum(), 1.0)):
         parts = (part.T[None].copy() for part in (n, s, s))
-        table = Observed(Dense(6, 30), np.array([pulls]), *parts, Covariates.of(30), np.full((1, 30), correlation))
+        table = Observed(Dense(6, 30), np.array([pulls]), *parts, Covariates.of(30), np.full((1, 31), correlation))
         spread.append(Posterior(table, fit(table, 16.0)).draw(1.0, keys, 3)[:, :, 0].sum(1).std())
     print(spread)
     alone, none, some, all_same = spread  # one entry per pull; all six in every pull, of three correlations

@@ -258,7 +258,7 @@ class JointTally(Tally):
     >>> for outcome in [[1.0, 1.0], [0.0, 0.0]] * 50:
     ...     tally.record(Feedback(1, np.array([[0]]), np.array([[outcome]])))
     >>> tally.correlation().round(2).tolist()
-    [[0.94]]
+    [[0.94, 0.94]]
     """
 
     BESIDE = ("whole", "eventful", "joint")
@@ -286,14 +286,16 @@ class JointTally(Tally):
         self.joint[r, j] += sign * np.floor(y * y * FINE + 0.5) / FINE
 
     def correlation(self, n_segments: int = 1) -> Floats:
-        """The mean correlation of two items of each arm in a pull, (R, n_arms), over all segments, if rows are theirs.
+        """The mean correlation of two items of each arm in a pull, and of all arms in the last column, (R, n_arms + 1).
 
-        Arms of which nothing varies in a pull that was seen whole have ``EXPECTED``.
+        It is over all segments, if rows are theirs. Arms of which nothing varies in a pull that was seen whole have
+        ``EXPECTED``.
         """
         add, n = self.support.sum_items, self.whole
         mean, alone = add(self.mean.copy()), add(self.deviation**2)
         parts = (self.joint - n * (mean * mean + alone), n * (add(self.deviation.copy()) ** 2 - alone), self.eventful)
-        excess, most, events = (part.reshape(-1, n_segments, n.shape[1]).sum(1) for part in parts)
+        by_arm = (part.reshape(-1, n_segments, n.shape[1]).sum(1) for part in parts)
+        excess, most, events = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in by_arm)
         seen = np.clip(excess / np.where(most > 1e-12, most, 1.0), 0.0, 1.0)
         events = np.where(most > 1e-12, events, 0.0)
         return (EVENTS * EXPECTED + events * seen) / (EVENTS + events)

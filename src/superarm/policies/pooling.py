@@ -118,8 +118,8 @@ def normal_scores(ranking: tuple[int, ...], n_arms: int) -> Floats:
 class Observed:
     """How often every entry was seen, the sums of its outcomes and of their squares, and what was known of the arms.
 
-    ``pulls`` (R,) are how many pulls there were, ``correlation`` (R, n_arms) is how strongly the items of an arm vary
-    together.
+    ``pulls`` (R,) are how many pulls there were, ``correlation`` (R, n_arms + 1) is how strongly the items of an arm
+    vary together, and those of all arms.
     """
 
     support: AnySupport
@@ -147,6 +147,10 @@ class Observed:
     def across(self, x: Floats) -> Floats:
         """Numbers of replications (R,), so that they broadcast against entries."""
         return x.reshape(-1, *[1] * (self.n.ndim - 1))
+
+    def repeats(self, together: Floats) -> Any:
+        """How often the entries of a pull say the same: 1 if they vary alone, ``together`` (R,) if all vary alike."""
+        return self.across(1.0 + (together - 1.0) * self.correlation[:, -1])
 
     def sum_all(self, entries: Floats) -> Floats:
         """The sum over all entries, (R,), in a fixed order."""
@@ -176,7 +180,7 @@ def fit(observed: Observed, cap: float) -> Prior:
     kappa = np.full(len(n), np.inf)
     if support.widest > 1:
         kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
-    trust = _trust(across(kappa), expected) / across(together)
+    trust = _trust(across(kappa), expected) / observed.repeats(together)
     events, exposure = support.sum_items(trust * s), support.sum_items(trust * shown)
     likelihood, effects = _arm_likelihood(events, exposure, base, observed.known)
     alpha, chance = _average(likelihood)
@@ -309,7 +313,7 @@ class Posterior:
         else:
             places = (np.arange(support.size) - support.start[support.arm_of] + 1).astype(np.uint64)
             own, shared = arms[:, support.arm_of] + places * STEP, arms[:, support.arm_of] + STEP
-        chance = support.by_arm(np.sqrt(self.observed.correlation))
+        chance = support.by_arm(np.sqrt(self.observed.correlation[:, :-1]))
         coin = (mix(own ^ _COIN) >> np.uint64(40)).astype(float) < chance * 2.0**24
         return np.where(coin & (self.observed.across(together) > 0.0), shared, own)
 
