@@ -23,7 +23,7 @@ AT_THE_TOP = [
 PACKAGES = [
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
     *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
-    *("simulation", "testing", "theory"),
+    *("simulation", "testing", "theory", "warehouse"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
 """What users get from other calls, and do not make themselves."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from superarm import simulation as simulation
     from superarm import testing as testing
     from superarm import theory as theory
+    from superarm import warehouse as warehouse
     from superarm.actions import Actions, Knapsack, Slots, Subsets
     from superarm.agent import Agent, Decision, recommend
     from superarm.context import Context, Features
@@ -78,6 +79,7 @@ _HOMES = {
 _PACKAGES = (
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
     *("items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing", "theory"),
+    "warehouse",
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),
