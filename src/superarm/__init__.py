@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from superarm.simulation import Instance, Results
     from superarm.simulation import instances as instances
     from superarm.simulation.replicate import simulate
+    from superarm.tables import Table
 
 _HOMES = {
     "superarm.actions": "Actions Knapsack Slots Subsets",
@@ -75,6 +76,7 @@ _HOMES = {
     "superarm.rewards": "Coverage Linear Logistic Reward",
     "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
+    "superarm.tables": "Table",
 }
 _PACKAGES = (
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),

@@ -5,7 +5,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from superarm.output.table import Table
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
 from superarm.problem import Problem
+
+if TYPE_CHECKING:
+    from superarm import tables
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -398,6 +401,51 @@ class Agent:
     def warm_start(self, tally: Tally) -> None:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
         self.learner.warm_start(tally)
+
+    @_in_turn
+    def publish(
+        self,
+        rows: int = 256,
+        *,
+        problem: str = "superarm",
+        version: int | None = None,
+        lifetime: int | None = None,
+        control: float = 0.0,
+        present: Some | None = None,
+        expires: datetime | None = None,
+    ) -> "tables.Table":
+        """A table of ``rows`` slates for each segment, from which any program decides by itself; see ``sa.Table``.
+
+        What is known now decides: the same agent publishes the same bytes. A policy that draws, as Thompson sampling
+        does, is asked once for all rows; another one row by row, which takes ``rows`` times as long as ``ask``.
+
+        Parameters
+        ----------
+        rows
+            A power of two, at most 65,536. A table whose patterns are counted should serve many more decisions.
+        problem, version
+            A name, and a number that grows with every table; by default how many pulls are known, and 1.
+        lifetime
+            How many decisions it is to serve: at most, and by default, a tenth of those that were learnt from, and 10.
+        control, present
+            The share of decisions that get the slate that is shown at ``present``, by default the first arms of the
+            ``baseline``.
+        expires
+            Until when it may be used.
+
+        Examples
+        --------
+        >>> from superarm.actions import Subsets
+        >>> from superarm.rewards import Linear
+        >>> agent = Agent(Problem(4, 1, Linear(), Subsets(2)), pooled_thompson(), seed=0)
+        >>> table = agent.publish(8)
+        >>> len(table.slates[""]), table.lifetime, table.to_json() == agent.publish(8).to_json()
+        (8, 10, True)
+        """
+        from superarm.agent.publishing import publish
+
+        said = {"version": version, "lifetime": lifetime, "control": control, "present": present, "expires": expires}
+        return publish(self.learner, int(self._choosing[0]), rows, problem=problem, **said)
 
     @_in_turn
     def change_policy(self, policy: Policy[Any] | str, **parameters: float) -> None:
