@@ -3,10 +3,13 @@
 import hashlib
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from superarm.agent.publishing import choose_rows
 from superarm.contextual import comb_lin_ts
 from superarm.policies import discounted, shared_cts, sliding_window
 from superarm.tables import StaleTable, lifetime
+from tests.service.database import Database, fresh
 
 ARMS = [f"arm {j}" for j in range(8)]
 SEGMENTS = sa.Context(sa.Features(categorical={"segment": ["campers", "walkers"]}))
@@ -120,6 +124,69 @@ def test_the_cases_for_all_languages_hold():
     assert len(found) == 1_000
     assert sum(not id.isascii() for id, _, _ in cases["cases"]) > 100
     assert 50 < sum(one.row == -1 for one in found) < 200
+
+
+DUCKDB = """
+SELECT CASE WHEN ('0x' || substr(word, 9, 8))::UBIGINT < share * 4294967296 THEN -1
+  ELSE ((('0x' || substr(word, 1, 8))::UBIGINT * n_rows) >> 32) END
+FROM (SELECT n, share, n_rows, sha256(salt || '.' || id) AS word FROM ids) ORDER BY n"""
+POSTGRES = """
+SELECT CASE WHEN ('x00000000' || substr(word, 9, 8))::bit(64)::bigint < share * 4294967296 THEN -1
+  ELSE (('x00000000' || substr(word, 1, 8))::bit(64)::bigint * n_rows) >> 32 END
+FROM (SELECT n, share, n_rows, encode(sha256(convert_to(salt || '.' || id, 'UTF8')), 'hex') AS word FROM ids) AS words
+ORDER BY n"""
+
+
+def case_rows():
+    """The cases, as a table that SQL recomputes the rows from: who was shown what."""
+    cases = json.loads(CASES.read_text())
+    share, salt, n_rows = cases["table"]["control"]["share"], cases["table"]["salt"], len(cases["table"]["slates"][""])
+    rows = [(n, salt, id, share, n_rows) for n, (id, _, _) in enumerate(cases["cases"])]
+    return rows, [row for _, _, row in cases["cases"]]
+
+
+def rows_in_sql(execute, statement, many):
+    execute("CREATE TABLE ids (n integer, salt text, id text, share double precision, n_rows bigint)")
+    rows, want = case_rows()
+    many(rows)
+    assert [row[0] for row in execute(statement).fetchall()] == want
+
+
+def test_duckdb_recomputes_the_rows():
+    with duckdb.connect() as connection:
+        rows_in_sql(
+            connection.execute,
+            DUCKDB,
+            lambda rows: connection.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", rows),
+        )
+
+
+@pytest.mark.slow("PostgreSQL")
+def test_postgres_recomputes_the_rows():
+    database = Database(fsync=False)
+    try:
+        with psycopg.connect(fresh(database.address, "rows")) as connection, connection.cursor() as cursor:
+            rows_in_sql(
+                cursor.execute,
+                POSTGRES,
+                lambda rows: cursor.executemany("INSERT INTO ids VALUES (%s, %s, %s, %s, %s)", rows),
+            )
+    finally:
+        database.close()
+
+
+@pytest.mark.needs("tsc")
+def test_node_decides_alike():
+    """By the lines of the guide, which need no package."""
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "scale.md").read_text()
+    (script,) = re.findall(r"```js\n(.*?)```", guide, re.DOTALL)
+    calls = """
+const { table, cases } = JSON.parse(require("fs").readFileSync(0));
+console.log(JSON.stringify(cases.map(([id, segment]) => decide(table, id, segment).row)));"""
+    words = ["node", "-e", script + calls]
+    ran = subprocess.run(words, input=CASES.read_text(), text=True, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == case_rows()[1]
 
 
 def make_cases():
