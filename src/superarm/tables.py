@@ -154,21 +154,37 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What became of decisions, for ``Agent.warm_start``: ``patterns`` are rows as ``Pattern`` has them.
 
         What was shown and not clicked counts as 0. Decisions for visitors of no known segment are not learnt from.
+        ``StaleTable`` is warned of if the table has served more than its ``lifetime``.
         """
-        segments = [name for name in self.slates if name != EVERYBODY] or [EVERYBODY]
+        found = self.read(patterns)
+        if (said := self.stale(sum(one.n for one in found))) is not None:
+            warnings.warn(said, StaleTable, 2)
+        return self.count(found)
+
+    def count(self, patterns: list[Pattern]) -> Tally:
+        """The tally of patterns of this table."""
+        segments = self.segments
         pulls = np.zeros((len(segments), len(self.arms)), np.int64)
-        clicks, decisions = np.zeros_like(pulls), 0
-        for pattern in self.read(patterns):
-            decisions += pattern.n
-            if pattern.segment in segments:
-                slate, at = self.slate(pattern), segments.index(pattern.segment)
-                pulls[at, slate] += pattern.n
-                clicks[at, [j for place, j in enumerate(slate) if pattern.mask >> place & 1]] += pattern.n
-        if self.lifetime and decisions > self.lifetime:
-            said = f"version {self.version} served {decisions} decisions, and should have served {self.lifetime}"
-            warnings.warn(f"{said}: publish more often, or it may earn less than the present list", StaleTable, 2)
+        clicks = np.zeros_like(pulls)
+        for one in patterns:
+            if one.segment in segments:
+                slate, at = self.slate(one), segments.index(one.segment)
+                pulls[at, slate] += one.n
+                clicks[at, [j for place, j in enumerate(slate) if one.mask >> place & 1]] += one.n
         seen, units = pulls[:, None], clicks[:, None] * int(GRID)
         return Tally.of_sums(Dense(1, len(self.arms)), pulls, seen, units, units)
+
+    @property
+    def segments(self) -> list[str]:
+        """The segments, in the order of the problem's."""
+        return [name for name in self.slates if name != EVERYBODY] or [EVERYBODY]
+
+    def stale(self, decisions: int) -> str | None:
+        """What is wrong if the table has served so many decisions; None if nothing is."""
+        if not self.lifetime or decisions <= self.lifetime:
+            return None
+        said = f"version {self.version} served {decisions} decisions, and should have served {self.lifetime}"
+        return f"{said}: publish more often, or it may earn less than the present list"
 
     def slate(self, pattern: Pattern) -> list[int]:
         """The numbers of the arms that a pattern is about."""

@@ -390,6 +390,8 @@ def segment_number(problem: Problem, name: Any) -> int:
     """The number of a segment by its name, or by the level alone where one feature makes the segments."""
     if problem.context is None:
         return 0
+    if isinstance(name, int):
+        return name
     if name is None:
         raise InvalidArgument("segment", "rows without a segment (NULL)", "leave them out, or name one in SQL")
     features, text = problem.context.features, str(name)

@@ -444,8 +444,9 @@ class Agent:
         """
         from superarm.agent.publishing import publish
 
-        said = {"version": version, "lifetime": lifetime, "control": control, "present": present, "expires": expires}
-        return publish(self.learner, int(self._choosing[0]), rows, problem=problem, **said)
+        said = {"problem": problem, "version": version, "lifetime": lifetime, "control": control, "present": present}
+        ends = None if expires is None else expires.isoformat()
+        return publish(self.learner, int(self._choosing[0]), rows, expires=ends, **said)
 
     @_in_turn
     def change_policy(self, policy: Policy[Any] | str, **parameters: float) -> None:

@@ -42,9 +42,8 @@ def publish(learner: Learner, key: int, rows: int, **said: Any) -> Table:
         slates[EVERYBODY] = _for_everybody(slates, pulls.sum(1))
     control = _control(learner, said["control"], said["present"])
     salt, arms = f"{said['problem']}.{version}", tuple(learner.arms.all)
-    ends = None if said["expires"] is None else said["expires"].isoformat()
-    made = (said["problem"], version, salt, arms, learner.problem.k, slates, segments, control, lives, ends)
-    return Table(*made).signed()
+    what = (said["problem"], version, salt, arms, learner.problem.k)
+    return Table(*what, slates, segments, control, lives, said["expires"]).signed()
 
 
 def _segments(learner: Learner) -> tuple[list[str], str]:
