@@ -53,7 +53,15 @@ class Pattern(NamedTuple):
 
 
 class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The share of ids that get the control slate, and this slate by segment, or for everybody."""
+    """Who gets the control slate.
+
+    Parameters
+    ----------
+    share
+        The share of ids that get it.
+    slates
+        The slate by segment, or for everybody under "".
+    """
 
     share: float = 0.0
     slates: dict[str, list[list[int]]] = {}
@@ -64,8 +72,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Parameters
     ----------
-    problem, version
-        What it is for. Of two versions the larger number is newer, whichever arrived last.
+    problem
+        What it is for.
+    version
+        Of two versions the larger number is newer, whichever arrived last.
     salt
         What is hashed before an id. It holds the version, so that an id gets another row in every version.
     arms
@@ -75,15 +85,17 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slates
         The rows of each segment, and those of everybody else under "".
     by
-        The feature whose levels are the segments.
+        The features whose levels are the segments.
     control
         Who gets the control slate.
     lifetime
-        How many decisions it should serve at most, see ``lifetime``.
+        How many decisions it should serve at most.
     expires
-        Until when it may be used, as ISO 8601; None for no limit. Nothing here reads a clock.
-    format, digest
-        The version of this format, and the SHA-256 of the document with an empty ``digest``.
+        Until when it may be used, as ISO 8601; null for no limit. Nothing here reads a clock.
+    format
+        The version of this format.
+    digest
+        The SHA-256 of the document with an empty `digest`.
 
     Examples
     --------

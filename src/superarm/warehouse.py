@@ -208,7 +208,7 @@ def _quoted(name: str, dialect: Dialect) -> str:
     return f"{dialect.quote}{name.replace(dialect.quote, 2 * dialect.quote)}{dialect.quote}"
 
 
-def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum]:
+def sums(source: Any, *, threads: int | None = None, optional: tuple[str, ...] = (), **columns: Any) -> list[Sum]:
     """Read a log once with DuckDB, and add it up.
 
     Parameters
@@ -218,6 +218,8 @@ def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum
         reads it (``s3://…``); or a data frame of any library with the Arrow interface.
     threads
         How many threads DuckDB uses; all cores by default.
+    optional
+        Of ``segment``, ``item`` and ``position`` those to read if the log has a column of that name.
     columns
         See :class:`Columns`.
 
@@ -233,22 +235,25 @@ def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum
     except ImportError:
         raise MissingExtra("duckdb", "warehouse") from None
     with duckdb.connect(config={} if threads is None else {"threads": threads}) as connection:
-        table = "clicks"
         if isinstance(source, str | Path):
-            table = _scan(str(source))
+            table = scan(str(source))
         else:
+            table = "clicks"
             connection.register(table, _arrow(source))
         try:
-            found = connection.execute(sql("duckdb", table, **columns)).fetchall()
+            known = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+            given = {name: name for name in optional if name in known} | columns
+            found = connection.execute(sql("duckdb", table, **given)).fetchall()
         except duckdb.Error as error:
             wrong = str(error).partition("\n")[0]
-            raise InvalidArgument(
-                "source", f"DuckDB cannot read it: {wrong}", "name its columns, and give outcomes in [0, 1]"
-            ) from None
+            raise InvalidArgument("source", f"DuckDB cannot read it: {wrong}", REMEDY) from None
     return [Sum(*row) for row in found]
 
 
-def _scan(path: str) -> str:
+REMEDY = "name its columns, and give outcomes in [0, 1]"
+
+
+def scan(path: str) -> str:
     """What stands for files in a FROM clause."""
     if Path(path).is_dir():
         kinds = [kind for kind in ("parquet", "csv", "jsonl") if any(Path(path).rglob(f"*.{kind}"))]

@@ -144,9 +144,11 @@ export interface ContextSpec {
   items_from?: string | null;
 }
 
-/** The share of ids that get the control slate, and this slate by segment, or for everybody. */
+/** Who gets the control slate. */
 export interface Control {
+  /** The share of ids that get it. */
   share?: number;
+  /** The slate by segment, or for everybody under "". */
   slates?: Record<string, number[][]>;
 }
 
@@ -856,7 +858,9 @@ export interface SumsBody {
 
 /** Slates by segment, to decide from: `Agent.publish()` makes one, `Table.load` reads one. */
 export interface Table {
+  /** What it is for. */
   problem: string;
+  /** Of two versions the larger number is newer, whichever arrived last. */
   version: number;
   /** What is hashed before an id. It holds the version, so that an id gets another row in every version. */
   salt: string;
@@ -866,15 +870,17 @@ export interface Table {
   k: number;
   /** The rows of each segment, and those of everybody else under "". */
   slates: Record<string, number[][]>;
-  /** The feature whose levels are the segments. */
+  /** The features whose levels are the segments. */
   by?: string;
   /** Who gets the control slate. */
   control?: Control;
-  /** How many decisions it should serve at most, see `lifetime`. */
+  /** How many decisions it should serve at most. */
   lifetime?: number;
-  /** Until when it may be used, as ISO 8601; None for no limit. Nothing here reads a clock. */
+  /** Until when it may be used, as ISO 8601; null for no limit. Nothing here reads a clock. */
   expires?: string | null;
+  /** The version of this format. */
   format?: number;
+  /** The SHA-256 of the document with an empty `digest`. */
   digest?: string;
 }
 

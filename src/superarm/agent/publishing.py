@@ -12,6 +12,7 @@ from superarm.context.context import Contexts, EncodedContext
 from superarm.context.models import Segments
 from superarm.core.arrays import Ints, count
 from superarm.core.errors import InvalidArgument
+from superarm.core.tally import View
 from superarm.policies.base import choose_batches
 from superarm.tables import EVERYBODY, MAX_ROWS, Control, Table
 
@@ -72,17 +73,22 @@ def choose_rows(learner: Learner, seed: Any, rows: int, segment: int) -> list[li
 
 def _choose(learner: Learner, keys: Any, segment: int) -> Ints:
     """A slate for each of some keys."""
+    view = see(learner, keys, segment)
+    found = choose_batches(learner.policy, learner.problem, view, learner.memory.at(view.t))
+    if (found[:, :1] < 0).any():
+        raise InvalidArgument("arms", "no batch can be formed", "retire fewer")
+    return found
+
+
+def see(learner: Learner, keys: Any, segment: int) -> View:
+    """What a policy sees when it chooses for the next decision of a segment, once for each of some keys."""
     n, encoded = len(keys), _encoded(learner, segment)
     view = learner.view(learner.t + 1, keys, context=encoded)
     parts: dict[str, Any] = {name: np.repeat(getattr(view, name), n, 0) for name in ("counts", "eligible", "pinned")}
     if encoded is not None:
         clock = np.repeat(view.context.t, n)
         parts["context"] = Contexts.of([encoded] * n, clock, learner.problem.n_arms, view.context.frame)
-    view = replace(view, **parts)
-    found = choose_batches(learner.policy, learner.problem, view, learner.memory.at(view.t))
-    if (found[:, :1] < 0).any():
-        raise InvalidArgument("arms", "no batch can be formed", "retire fewer")
-    return found
+    return replace(view, **parts)
 
 
 def _one_by_one(learner: Learner, seed: Any, rows: int, segment: int) -> list[list[int]]:

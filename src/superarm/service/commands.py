@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from superarm.core.errors import SuperarmError
+from superarm.service.learn import learn
 from superarm.service.mcp import mcp
 
 LOG = "A SQLite file, or postgresql://user@host/database."
@@ -313,4 +314,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, verify, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, learn, verify, export, import_, backup, compact, keys, mcp]
