@@ -315,11 +315,12 @@ def _rows(answer: Any) -> Iterator[Sum]:
             yield row
         elif isinstance(row, Mapping):
             lower = {str(name).lower(): value for name, value in row.items()}  # Snowflake writes names in capitals
-            given = {name: lower.get(_NAMES.get(name, name), lower.get(name)) for name in Sum._fields}
+            written = {name: _NAMES.get(name, name) for name in Sum._fields}
+            given = {name: lower[column] for name, column in written.items() if column in lower}
             missing = next((name for name in ("arm", "pulls", "seen", "total", "square") if name not in lower), None)
             if missing is not None:
                 raise InvalidArgument("sums", f"no column {missing}", "give the answer of superarm.warehouse.sql()")
-            yield Sum(**given | {"segment": given["segment"] or "", "item": given["item"] or ""})
+            yield Sum(**{"segment": "", "item": ""} | given)
         else:
             yield Sum(*row)
 

@@ -140,7 +140,7 @@ def _knows(problem: Any, segment: Any) -> bool:
 
 def _reading(source: str, answer: list[Any], log: Prepared) -> Iterable[str]:
     """What was read, and what was left out."""
-    rows, shown = (sum(getattr(one, name) for one in answer) for name in ("rows", "shown"))
+    rows, shown = (sum(getattr(one, name) or one.pulls for one in answer) for name in ("rows", "shown"))
     again = f", {rows - shown:,} of them again" if rows > shown else ""
     parts = f"{len({one.arm for one in log.kept}):,} arms in {len({one.segment for one in log.kept}):,} segments"
     yield f"read: {source}, {rows:,} rows{again}; {parts}"
@@ -148,7 +148,8 @@ def _reading(source: str, answer: list[Any], log: Prepared) -> Iterable[str]:
         names = ", ".join(
             sorted({f"{one.arm} in {one.segment}" if one.segment else f"{one.arm}" for one in log.left})[:5]
         )
-        yield f"left out: {sum(one.rows for one in log.left):,} rows of what the problem does not have: {names}"
+        rows = sum(one.rows or one.pulls for one in log.left)
+        yield f"left out: {rows:,} rows of what the problem does not have: {names}"
     unseen = sum(one.shown - one.seen for one in log.kept if one.shown)
     if unseen:
         yield f"not counted: {unseen:,} rows without an outcome, which is not the outcome 0"
