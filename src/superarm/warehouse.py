@@ -241,6 +241,7 @@ def sums(source: Any, *, threads: int | None = None, optional: tuple[str, ...] =
             table = "clicks"
             connection.register(table, _arrow(source))
         try:
+            connection.execute("SET enable_progress_bar = false")
             known = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
             given = {name: name for name in optional if name in known} | columns
             found = connection.execute(sql("duckdb", table, **given)).fetchall()

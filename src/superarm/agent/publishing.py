@@ -36,6 +36,7 @@ def publish(learner: Learner, key: int, rows: int, **said: Any) -> Table:
         wrong = f"{lives} decisions, after {decisions} that were learnt from"
         raise InvalidArgument("lifetime", wrong, f"give at most {due}: one that lives longer may lose money")
     names, segments = _segments(learner)
+    learner = _up_to_date(learner)
     slates = {
         name: choose_rows(learner, np.random.SeedSequence([key, version, n]), rows, n) for n, name in enumerate(names)
     }
@@ -45,6 +46,16 @@ def publish(learner: Learner, key: int, rows: int, **said: Any) -> Table:
     salt, arms = f"{said['problem']}.{version}", tuple(learner.arms.all)
     what = (said["problem"], version, salt, arms, learner.problem.k)
     return Table(*what, slates, segments, control, lives, said["expires"]).signed()
+
+
+def _up_to_date(learner: Learner) -> Learner:
+    """A learner whose memory has taken the fit that is due, as after its next decision."""
+    plan = learner.memory.plan(learner.t + 1)
+    if plan is None:
+        return learner
+    own = deepcopy(learner, {id(learner.problem): learner.problem})
+    own.memory.accept(plan)
+    return own
 
 
 def _segments(learner: Learner) -> tuple[list[str], str]:
@@ -92,7 +103,7 @@ def see(learner: Learner, keys: Any, segment: int) -> View:
 
 
 def _one_by_one(learner: Learner, seed: Any, rows: int, segment: int) -> list[list[int]]:
-    own, key, found = deepcopy(learner), seed.generate_state(1, np.uint64), []
+    own, key, found = deepcopy(learner, {id(learner.problem): learner.problem}), seed.generate_state(1, np.uint64), []
     encoded = _encoded(learner, segment)
     for t in range(own.t + 1, own.t + 1 + rows):
         view = own.view(t, key, context=encoded)
