@@ -18,6 +18,8 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.core.tally import GRID, Tally
 
+__all__ = ["Control", "Pattern", "Served", "StaleTable", "Table", "lifetime"]
+
 MAX_ROWS = 2**16
 """So many rows times 32 bits of a hash are exact in the numbers of JavaScript."""
 

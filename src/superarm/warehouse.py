@@ -17,6 +17,8 @@ from superarm.core.tally import GRID, MAX_COUNT, Tally
 from superarm.decisions.names import Given, names_for
 from superarm.problem import Problem
 
+__all__ = ["Columns", "Sum", "sql", "sums", "tally"]
+
 
 class Dialect(NamedTuple):
     """How an engine calls its types, and quotes names."""
