@@ -6,6 +6,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ class Columns(NamedTuple):
     Parameters
     ----------
     decision
-        The id of the decision; None if ``unique``, and there is one item.
+        The id of the decision; None if rows are ``unique``, each a decision of its own.
     arm, outcome
         The name of the arm, and its outcome in [0, 1]; NULL is not seen, which is no zero.
     segment
@@ -143,7 +144,7 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
     if unknown:
         raise InvalidArgument(unknown[0], "is not an argument", f"give {', '.join(Columns._fields)}")
     names = Columns(**columns)
-    if names.decision is None and (names.item is not None or not names.unique):
+    if names.decision is None and not names.unique:
         raise InvalidArgument(
             "decision", "missing", "name the column of the decision's id, or say that rows are unique"
         )
@@ -154,7 +155,7 @@ def _log(names: Columns, dialect: Dialect, table: str) -> str:
     """The rows of the log, each once, by names of ours; with items, also how often each arm was pulled."""
     parts = {"arm": _quoted(names.arm, dialect), "segment": _segment(names, dialect)}
     parts |= {} if names.item is None else {"item": _quoted(names.item, dialect)}
-    keep = not names.unique or names.item is not None
+    keep = names.decision is not None and (not names.unique or names.item is not None)
     parts |= {"decision": _quoted(str(names.decision), dialect)} if keep else {}
     values = {"x": f"floor(CAST({_quoted(names.outcome, dialect)} AS {dialect.number}) * {int(GRID)} + 0.5)"}
     places = (
@@ -173,7 +174,8 @@ def _log(names: Columns, dialect: Dialect, table: str) -> str:
     rows = f"log AS (\n  SELECT {chosen}\n  FROM {table}{where}{grouped}\n)\n"
     if names.item is None:
         return rows
-    pulls = "SELECT segment, arm, count(DISTINCT decision) AS pulls FROM log WHERE x IS NOT NULL GROUP BY segment, arm"
+    count = "count(DISTINCT decision)" if keep else "count(*)"
+    pulls = f"SELECT segment, arm, {count} AS pulls FROM log WHERE x IS NOT NULL GROUP BY segment, arm"
     return f"{rows[:-1]}, pulled AS (\n  {pulls}\n)\n"
 
 
@@ -210,7 +212,7 @@ def _quoted(name: str, dialect: Dialect) -> str:
     return f"{dialect.quote}{name.replace(dialect.quote, 2 * dialect.quote)}{dialect.quote}"
 
 
-def sums(source: Any, *, threads: int | None = None, optional: tuple[str, ...] = (), **columns: Any) -> list[Sum]:
+def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum]:
     """Read a log once with DuckDB, and add it up.
 
     Parameters
@@ -220,10 +222,8 @@ def sums(source: Any, *, threads: int | None = None, optional: tuple[str, ...] =
         reads it (``s3://…``); or a data frame of any library with the Arrow interface.
     threads
         How many threads DuckDB uses; all cores by default.
-    optional
-        Of ``segment``, ``item`` and ``position`` those to read if the log has a column of that name.
     columns
-        See :class:`Columns`.
+        See :class:`Columns`. Of a list of names, the first that the log has is taken, or what is said by default.
 
     Examples
     --------
@@ -232,25 +232,38 @@ def sums(source: Any, *, threads: int | None = None, optional: tuple[str, ...] =
     >>> [(one.arm, one.pulls, one.total / 2**24) for one in sorted(sums(log))]
     [('stove', 1, 0.0), ('tent', 2, 1.5)]
     """
+    with opened(source, threads) as (connection, table, known):
+        found = connection.execute(sql("duckdb", table, **_known(columns, known))).fetchall()
+    return [Sum(*row) for row in found]
+
+
+@contextmanager
+def opened(source: Any, threads: int | None = None) -> Iterator[tuple[Any, str, list[str]]]:
+    """A connection of DuckDB, what stands for a log in a FROM clause there, and its columns."""
     try:
         import duckdb
     except ImportError:
         raise MissingExtra("duckdb", "warehouse") from None
     with duckdb.connect(config={} if threads is None else {"threads": threads}) as connection:
+        table = "clicks"
         if isinstance(source, str | Path):
             table = scan(str(source))
         else:
-            table = "clicks"
             connection.register(table, _arrow(source))
         try:
             connection.execute("SET enable_progress_bar = false")
             known = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
-            given = {name: name for name in optional if name in known} | columns
-            found = connection.execute(sql("duckdb", table, **given)).fetchall()
+            yield connection, table, known
         except duckdb.Error as error:
             wrong = str(error).partition("\n")[0]
             raise InvalidArgument("source", f"DuckDB cannot read it: {wrong}", REMEDY) from None
-    return [Sum(*row) for row in found]
+
+
+def _known(columns: Mapping[str, Any], known: list[str]) -> dict[str, Any]:
+    """The columns of a log; of several possible names the first that it has."""
+    lists = {name: x for name, x in columns.items() if isinstance(x, list)}
+    found = dict(columns) | {name: next((one for one in x if one in known), None) for name, x in lists.items()}
+    return {name: one for name, one in found.items() if one is not None or columns[name] is None}
 
 
 REMEDY = "name its columns, and give outcomes in [0, 1]"
@@ -265,7 +278,9 @@ def scan(path: str) -> str:
         path = f"{path}/**/*.{kinds[0]}"
     readers = {"csv": "read_csv", "tsv": "read_csv", "json": "read_json", "jsonl": "read_json", "ndjson": "read_json"}
     words = path.lower().removesuffix(".gz").removesuffix(".zst").rpartition(".")
-    return f"{readers.get(words[2], 'read_parquet')}('{path.replace(chr(39), 2 * chr(39))}')"
+    reader = readers.get(words[2], "read_parquet")
+    text = ", all_varchar = true" if reader == "read_csv" else ""  # names of arms are no numbers
+    return f"{reader}('{path.replace(chr(39), 2 * chr(39))}'{text})"
 
 
 def _arrow(frame: Any) -> Any:
@@ -406,7 +421,9 @@ def segment_number(problem: Problem, name: Any) -> int:
     features, text = problem.context.features, str(name)
     if text in (known := problem.context.segment_names):
         return known.index(text)
-    by = list(problem.context.model.names(features)) if known else []
+    if not known:
+        raise InvalidArgument("segment", "the problem's context is no segment", "ask and tell with contexts")
+    by = list(problem.context.model.names(features))
     if len(by) != 1:
         raise InvalidArgument("segment", f"unknown {text!r}", f"give one of {', '.join(known[:5])}, …")
     levels: Iterable[str] = features.levels[by[0]]

@@ -46,10 +46,11 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
     from superarm import warehouse
 
     columns = {name: given[name] for name in ("decision", "arm", "outcome", "where", "unique")}
-    columns |= {name: given[name] for name in ("segment", "position") if given[name] is not None}
+    named = {name: given[name] for name in ("segment", "position") if given[name] is not None}
     if given["sql"]:
-        click.echo(warehouse.sql(given["dialect"], source or "clicks", **columns))
+        click.echo(warehouse.sql(given["dialect"], source or "clicks", **columns, **named))
         return
+    columns |= {"segment": ["segment"], "position": ["position"]} | named
     if source is None or toml is None:
         raise click.UsageError("give SOURCE and --problem, or --sql")
     answer = warehouse.read_sums(_read(source, columns))
@@ -73,18 +74,14 @@ def _read(source: str, columns: dict[str, Any]) -> Any:
     from superarm import warehouse
 
     try:
-        return warehouse.sums(source, optional=("segment", "position"), **columns)
+        return warehouse.sums(source, **columns)
     except InvalidArgument:
-        if not Path(source).is_file():
-            raise
-        import duckdb
-
-        with duckdb.connect() as connection:
-            found: Any = connection.execute(f"SELECT * FROM {warehouse.scan(source)}")
-            names = [one[0].lower() for one in found.description]
+        with warehouse.opened(source) as (connection, table, known):
+            names = [name.lower() for name in known]
             if not {"pulls", "seen", "total", "square"} <= set(names):
                 raise
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+            return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 class Prepared(NamedTuple):
@@ -209,3 +206,31 @@ def _warnings(log: Prepared) -> Iterable[str]:
 
 def _one_place(own: list[Any]) -> bool:
     return min(one.first for one in own) == max(one.last for one in own)
+
+
+def read_past(source: Path, items: Iterable[str], only: str | None, segments: bool) -> list[list[Any]]:
+    """The sums of an export, or of a table with the same columns, as ``POST …/sums`` takes them.
+
+    An outcome without an item is for all ``items``. ``only`` is the problem to take where the file has several.
+    """
+    from superarm import warehouse
+
+    with warehouse.opened(source) as (connection, table, names):
+        where = ["(state IS NULL OR state NOT IN ('deferred', 'unshown'))"] if "state" in names else []
+        known = []
+        if "problem" in names:
+            known = [one for (one,) in connection.execute(f"SELECT DISTINCT problem FROM {table}").fetchall()]
+            where += [] if only is None else [f"problem = '{only.replace(chr(39), 2 * chr(39))}'"]
+    if known and len(known if only is None else [one for one in known if one == only]) != 1:
+        wrong = f"{only!r} fits {len(known) if only is None else 0} problems of the file"
+        raise InvalidArgument("name", wrong, f"give one of {', '.join(sorted(known))}")
+    whole = not {"decision", "slate_id"} & set(names)
+    told: dict[str, Any] = {"decision": None if whole else ["decision", "slate_id"], "unique": whole, "item": ["item"]}
+    told |= {"arm": ["arm", "item_id", "action"], "outcome": ["click", "reward", "outcome"]}
+    told |= {"segment": ["group"]} if segments else {}
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for one in warehouse.read_sums(warehouse.sums(source, **told, where=" AND ".join(where))):
+        for item in items if one.item in (None, "") else [one.item]:
+            row = found.setdefault((str(one.segment), str(one.arm).removeprefix("'"), str(item)), [one.pulls, 0, 0, 0])
+            row[1:] = [old + new for old, new in zip(row[1:], one[4:7], strict=True)]
+    return [[*key, *counts] for key, counts in found.items()]
