@@ -33,7 +33,7 @@ from superarm.decisions import (
 )
 from superarm.decisions.names import Given, Some, names_for
 from superarm.output.labels import Labels, align, is_frame
-from superarm.output.table import Table
+from superarm.output.table import ResultTable
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
 from superarm.problem import Problem
@@ -175,7 +175,7 @@ class Agent:
         return Estimates(mean[0], variance[0]) if len(mean) == 1 else Estimates(mean, variance)
 
     @_in_turn
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """What is known, by names: one row per arm with its pulls and the mean of every item; ``to_pandas`` and others.
 
         With segments the means are over all of them.
@@ -187,7 +187,9 @@ class Agent:
         mean = np.where(seen > 0.0, total.sum(axis=0) / np.maximum(seen, 1e-300), np.nan).T
         pulls = self.tally.pulls.sum(axis=0)
         rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
-        return Table([{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows])
+        return ResultTable(
+            [{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows]
+        )
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:
