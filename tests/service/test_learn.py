@@ -134,3 +134,13 @@ def test_a_problem_that_is_none_is_refused(shop, tmp_path):
     (tmp_path / "shop.toml").write_text("k = ")
     assert "shop.toml is not TOML" in invoke(*shop).stderr
     assert "give SOURCE and --problem, or --sql" in invoke("learn").stderr
+
+
+def test_outcomes_of_several_items_are_learnt_for_each(shop, tmp_path):
+    items = np.where(np.arange(8_000) % 3 == 0, "north", "south")
+    write_log(tmp_path / "clicks.parquet", segment=None, item=items)
+    (tmp_path / "shop.toml").write_text('k = 2\nitems = ["north", "south"]\n')
+    done = invoke(*shop, "--publish", str(tmp_path / "table.json"), "--rows", "16")
+    assert done.exit_code == 0, done.output
+    assert "6 arms in 1 segments" in done.stdout
+    assert sa.Table.load(tmp_path / "table.json").segments == [""]

@@ -50,14 +50,15 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
     if given["sql"]:
         click.echo(warehouse.sql(given["dialect"], source or "clicks", **columns, **named))
         return
-    columns |= {"segment": ["segment"], "position": ["position"]} | named
     if source is None or toml is None:
         raise click.UsageError("give SOURCE and --problem, or --sql")
-    answer = warehouse.read_sums(_read(source, columns))
     try:
         described = tomllib.loads(toml.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument("problem", f"{toml.name} is not TOML: {error}", "write k = 5, for instance") from None
+    several = {"item": ["item"]} if len(described.get("items", "")) > 1 else {}
+    columns |= {"segment": ["segment"], "position": ["position"]} | several | named
+    answer = warehouse.read_sums(_read(source, columns))
     listed = [] if baseline is None else [line.strip() for line in baseline.read_text("utf-8").splitlines()]
     log = _prepare(answer, described, [arm for arm in listed if arm])
     for line in (*_reading(source, answer, log), *_claims(log, given["rows"]), *_warnings(log)):
@@ -233,4 +234,4 @@ def read_past(source: Path, items: Iterable[str], only: str | None, segments: bo
         for item in items if one.item in (None, "") else [one.item]:
             row = found.setdefault((str(one.segment), str(one.arm).removeprefix("'"), str(item)), [one.pulls, 0, 0, 0])
             row[1:] = [old + new for old, new in zip(row[1:], one[4:7], strict=True)]
-    return [[*key, *counts] for key, counts in found.items()]
+    return [[*key, *counts] for key, counts in sorted(found.items())]
