@@ -230,10 +230,10 @@ def test_what_an_engine_answers_is_read_in_any_form():
 
 
 def test_levels_of_several_features_make_a_segment():
-    features = sa.Features(categorical={"country": ["NO", "other"], "device": ["phone", "desk"]})
+    features = sa.Features(categorical={"it's in": ["NO", "other"], "device": ["phone", "desk"]})
     problem = sa.Problem(1, 1, sa.Linear(), sa.Subsets(1), context=sa.Context(features))
-    log = pyarrow.table({"country": ["NO", "NO"], "device": ["desk", "phone"], "arm": ["0", "0"], "click": [1.0, 0.0]})
-    answer = warehouse.sums(log, segment=("country", "device"), unique=True, decision=None)
+    log = pyarrow.table({"it's in": ["NO", "NO"], "device": ["desk", "phone"], "arm": ["0", "0"], "click": [1.0, 0.0]})
+    answer = warehouse.sums(log, segment=("it's in", "device"), unique=True, decision=None)
     assert warehouse.tally(problem, answer).total[:, 0, 0].tolist() == [0.0, 1.0, 0.0, 0.0]
 
 

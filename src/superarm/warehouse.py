@@ -202,7 +202,10 @@ def _segment(names: Columns, dialect: Dialect) -> str:
         return "''"
     if isinstance(names.segment, str):
         return _quoted(names.segment, dialect)
-    return " || ', ' || ".join(f"'{name}=' || {_quoted(name, dialect)}" for name in names.segment)
+    told = [f"{name}=".replace("'", "''") for name in names.segment]
+    return " || ', ' || ".join(
+        f"'{x}' || {_quoted(name, dialect)}" for x, name in zip(told, names.segment, strict=True)
+    )
 
 
 def _quoted(name: str, dialect: Dialect) -> str:
