@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import threading
-from pathlib import Path
 
 import httpx
 import msgspec
@@ -16,10 +15,11 @@ from superarm.core.tally import Tally
 from superarm.service.application import application
 from superarm.service.domain.published import plan_table
 from superarm.service.domain.spec import ProblemSpec, to_problem
+from superarm.service.server import open_store
 from superarm.service.storage.snapshot import restore_ledger, verify
-from superarm.service.storage.sqlite import Sqlite
 from superarm.warehouse import Sum
 
+from .database import fresh
 from .inprocess import serving
 from .memory_store import MemoryStore
 from .running import Server
@@ -258,9 +258,12 @@ def test_wrong_patterns_are_refused(pattern, told):
     during(trial, policy={"name": "cts"})
 
 
-def test_acknowledged_sums_outlive_kill_9(tmp_path):
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_acknowledged_sums_outlive_kill_9(database, request, tmp_path):
     """Sums, corrections and repetitions from two threads while the service is killed again and again."""
     db, url, told = str(tmp_path / "log.db"), [], {}
+    if database == "postgres":
+        db = fresh(request.getfixturevalue("postgres"), "sums")
     stop = threading.Event()
 
     def send(thread: int) -> None:
@@ -291,7 +294,7 @@ def test_acknowledged_sums_outlive_kill_9(tmp_path):
                 stop.set()
                 [thread.join(30) for thread in threads]
             server.kill()
-    store = Sqlite(Path(db), lock=False)
+    store = open_store(db, serving=False)
     state = restore_ledger(store)[0].problems["default", "p"]
     assert verify(store).faults == []
     sure = []
@@ -306,3 +309,4 @@ def test_acknowledged_sums_outlive_kill_9(tmp_path):
             sure.append(fitting[0])
     assert same(state.tally, expected(*sure))
     assert len(sure) > 30
+    store.close()

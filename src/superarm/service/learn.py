@@ -1,5 +1,6 @@
 """``superarm learn``: from a log of clicks to a table, without a server. Heavy imports are inside of the functions."""
 
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
@@ -64,9 +65,11 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
     for line in (*_reading(source, answer, log), *_claims(log, given["rows"]), *_warnings(log)):
         click.echo(line)
     if publish is not None:
+        began = time.perf_counter()
         table = log.agent.publish(given["rows"], problem=toml.stem, present=log.present or None)
         publish.write_bytes(table.to_json())
-        said = f"{given['rows']} slates for each of {len(table.segments)} segments"
+        spent = time.perf_counter() - began
+        said = f"{given['rows']} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
 
 
