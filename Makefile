@@ -8,6 +8,7 @@
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make pages              write what follows from the program: pages of gallery, commands, HTTP interface; types in TypeScript
+# make bench-tables      measure learning from a warehouse and deciding from tables beside their floors
 # make gallery            draw the pictures of the gallery whose experiments have changed
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
@@ -38,7 +39,7 @@ BUDGET := 20
 # The share of lines and branches, in per cent, that both tiers run.
 COVERED := 96
 
-.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: bench-tables demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -206,6 +207,11 @@ compose-test: $(READY) $(MANIFESTS)/.ready
 
 bench: $(READY)
 	$(BIN)/python -m dev.benchmarks.engine
+
+# Floors of learning from a warehouse and deciding from tables, in processor time; with what tables earn, half an hour.
+bench-tables: $(READY)
+	$(BIN)/python -m dev.benchmarks.warehouse
+	$(BIN)/python -m dev.benchmarks.growing_tables
 
 clean:
 	rm -rf $(VENV) $(MANIFESTS) $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,16 +16,16 @@ import superarm as sa
 AT_THE_TOP = [
     *("Actions", "Agent", "Context", "Coverage", "Decision", "Environment", "Experiment", "Features", "Index"),
     *("IndexPolicy", "Instance", "InvalidArgument", "Knapsack", "Linear", "Logistic", "Oracle", "Policy", "Problem"),
-    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Tally"),
+    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Table", "Tally"),
     *("bc_ucb", "connect", "cts", "cucb", "directional_kl_moss", "kl_moss", "kl_ucb", "policy", "pooled_thompson"),
     *("recommend", "simulate", "uniform"),
 ]
 PACKAGES = [
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
     *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
-    *("simulation", "testing", "theory"),
+    *("simulation", "testing", "theory", "warehouse"),
 ]
-RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
+RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Table", "Tally"}
 """What users get from other calls, and do not make themselves."""
 COMPONENTS = Path(__file__).parents[1] / "docs" / "reference" / "components.md"
 

@@ -19,7 +19,7 @@ import superarm as sa
 from superarm.data.files import cache_directory
 from superarm.data.readers import read_movielens_100k
 from superarm.items import ItemAgent, learn, need
-from superarm.output.table import Measured, Table
+from superarm.output.table import Measured, ResultTable
 
 N_FILMS, K = 100, 5
 PROBLEM = sa.Problem(N_FILMS, 1, sa.Coverage(), sa.Subsets(K))
@@ -209,20 +209,20 @@ def main() -> None:
     given = parser.parse_args()
     if given.service:
         runs = over_http(read_people(), given.service, 4_000, given.runs)
-        print(Table(runs, "Share of visitors who find a film they like among five, over HTTP").to_markdown())
+        print(ResultTable(runs, "Share of visitors who find a film they like among five, over HTTP").to_markdown())
         return
     if given.features:
         tastes = [with_features(n, 8) for n in (500, 2_000, 8_000)]
-        print(Table(tastes, "Simulated visitors with features: share of them served").to_markdown())
+        print(ResultTable(tastes, "Simulated visitors with features: share of them served").to_markdown())
         return
     people = read_people()
     rows = [from_log(people, n, ids, 20 if n < 5000 else 10) for n in (2_000, 20_000) for ids in (False, True)]
-    logs = Table(rows, "Share of the other half of the people who find a film they like among five")
+    logs = ResultTable(rows, "Share of the other half of the people who find a film they like among five")
     runs = online(people, "MovieLens", 10_000, given.runs) + online(
         permuted(people, 0), "permuted films", 3_000, given.runs
     )
     live = [{head.replace("all 3,000", "all 10,000"): cell for head, cell in row.items()} for row in runs]
-    found = Table(live, "From nothing, while deciding (permuted films: 3,000 visits in all)")
+    found = ResultTable(live, "From nothing, while deciding (permuted films: 3,000 visits in all)")
     alarms = (
         f"Groups found among permuted films: {100 * false_alarms(people, 3_000, 40):.0f} % of 40 logs of 3,000 slates."
     )

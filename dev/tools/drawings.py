@@ -191,6 +191,16 @@ def evaluation() -> list[str]:
     return parts
 
 
+def scale() -> list[str]:
+    """Tables out, sums in: what goes round between superarm, applications, and the engine that has the log."""
+    places = ((4, "superarm: tally and policy"), (216, "applications, any language"), (428, "warehouse, DuckDB, Spark"))
+    parts = [part for x, name in places for part in (box(x, 30, 168, 40), word(x + 84, 54, name))]
+    parts += [line(172, 50, 208, 50, on=True), word(192, 22, "table")]
+    parts += [line(384, 50, 420, 50, on=True), word(404, 22, "events")]
+    parts += ['<path d="M512 70V104H88V78" class="dash"/>', word(300, 98, "GROUP BY: sums of arms and segments")]
+    return parts
+
+
 DRAWINGS = {
     **{"subsets": subsets, "explicit": explicit, "partition": partition, "laminar": laminar, "slots": slots},
     **{"forest": forest, "tree": tree, "matching": matching, "paths": paths, "knapsack": knapsack},
@@ -200,9 +210,10 @@ DRAWINGS = {
         "ladder": ladder,
         "../context": context,
         "../offline": evaluation,
+        "../scale": scale,
     },
 }
-SIZES = {"../context": (600, 192), "../offline": (600, 114)}
+SIZES = {"../context": (600, 192), "../offline": (600, 114), "../scale": (600, 112)}
 """Width and height, where they are not the usual ones."""
 
 

@@ -26,6 +26,8 @@ PACKAGES = {
     "superarm.oracles": "Oracles",
     "superarm.diffusion": "Influence",
     "superarm.items": "Learnt items",
+    "superarm.tables": "Tables",
+    "superarm.warehouse": "Warehouse",
     "superarm.offline": "Logs",
     "superarm.theory": "Theory",
     "superarm.experiments": "Experiments",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from superarm import simulation as simulation
     from superarm import testing as testing
     from superarm import theory as theory
+    from superarm import warehouse as warehouse
     from superarm.actions import Actions, Knapsack, Slots, Subsets
     from superarm.agent import Agent, Decision, recommend
     from superarm.context import Context, Features
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from superarm.simulation import Instance, Results
     from superarm.simulation import instances as instances
     from superarm.simulation.replicate import simulate
+    from superarm.tables import Table
 
 _HOMES = {
     "superarm.actions": "Actions Knapsack Slots Subsets",
@@ -74,10 +76,12 @@ _HOMES = {
     "superarm.rewards": "Coverage Linear Logistic Reward",
     "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
+    "superarm.tables": "Table",
 }
 _PACKAGES = (
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
     *("items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing", "theory"),
+    "warehouse",
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),

@@ -22,6 +22,7 @@ EXTRAS = {
     "service": ("prometheus_client", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
     "mcp": ("mcp",),
+    "warehouse": ("duckdb",),
 }
 """The packages that each extra installs, as they are imported."""
 

@@ -11,14 +11,14 @@ import pytest
 
 import superarm as sa
 from superarm.experiments.report.tables import write_table
-from superarm.output.table import Measured, Table, format_number
+from superarm.output.table import Measured, ResultTable, format_number
 from tests.pages import runner
 
 ROWS = [
     {"policy": "BC-UCB & co", "regret": 1234.5678, "p_holm": 0.25},
     {"policy": "x_1", "regret": -0.5, "p_holm": None},
 ]
-TABLE = Table(ROWS, "A_caption")
+TABLE = ResultTable(ROWS, "A_caption")
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
 
 
@@ -62,7 +62,7 @@ def test_a_number_is_shown_to_the_digits_that_its_error_leaves(value, error, sho
 
 
 def test_what_is_best_is_bold_in_every_format():
-    table = Table([{"a": Measured(10.0, 2.1, best=True), "b": Measured(20.0, 2.1)}])
+    table = ResultTable([{"a": Measured(10.0, 2.1, best=True), "b": Measured(20.0, 2.1)}])
     assert r"$\mathbf{10.0 \pm 2.1}$ & $20.0 \pm 2.1$" in table.to_latex()
     assert r"\bfseries\num[separate-uncertainty, detect-weight]{10.0 +- 2.1} &" in table.to_latex(siunitx=True)
     assert "| **10.0 ± 2.1** | 20.0 ± 2.1 |" in table.to_markdown()

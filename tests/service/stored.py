@@ -38,6 +38,12 @@ MAIL = PAGE | {
 }
 FILMS = {"arms": [f"film {n}" for n in range(6)], "items": "learn", "k": 2, "seed": 3}
 GUARDED = PAGE | {"settings": {"policy": {"name": "uniform"}, "control": 0.2, "guardrail": 0.3}}
+SHOP = {
+    "arms": list("abcd"),
+    "k": 2,
+    "seed": 2,
+    "settings": {"policy": {"name": "cts"}, "serve": "table", "table_rows": 16},
+}
 AGES = (20, 40, 31)
 
 
@@ -77,7 +83,14 @@ async def begin(api: Api) -> None:
 
 async def go_on(api: Api) -> None:
     """Every kind of event."""
-    for name, spec in {"page": PAGE, "mail": MAIL, "films": FILMS, "guarded": GUARDED, "gone": PAGE}.items():
+    for name, spec in {
+        "page": PAGE,
+        "mail": MAIL,
+        "films": FILMS,
+        "guarded": GUARDED,
+        "gone": PAGE,
+        "shop": SHOP,
+    }.items():
         await api.send("PUT", name, **spec)
     await api.decide("page", 12, 8)
     await api.decide("mail", 24)
@@ -86,6 +99,9 @@ async def go_on(api: Api) -> None:
     await api.decide("films", 5, 30)
     await api.decide("guarded", 60, baseline=["a", "b"])
     await api.send("POST", "page/outcomes", id="past", arms=["a", "b"], outcomes=[[1.0, None], [0.0, 0.5]])
+    await api.send("POST", "shop/sums", id="day", rows=[["", arm, "", 9, 9, 3 << 24, 3 << 24] for arm in "abc"])
+    version = (await api.send("GET", "shop/table"))["version"]
+    await api.send("POST", "shop/sums", id="hour", patterns=[[version, "", 3, 1, 7]])
     await api.send("POST", "page/arms", add=["f"], retire=["e"])
     await api.send("POST", "page/items", add=["z"], weights=[0.5])
     await api.send("POST", "page/decisions", id="shown", deferred=True)
@@ -133,7 +149,7 @@ def next_slates(path: Path) -> dict[str, list[list[str]]]:
     async def ask(api: Api) -> dict[str, list[list[str]]]:
         context = {"mail": {"context": {"age": 35, "country": "NO"}}, "guarded": {"baseline": ["a", "b"]}}
         slates = {}
-        for name in ("page", "mail", "films", "guarded"):
+        for name in ("page", "mail", "films", "guarded", "shop"):
             bodies = [{"id": f"next {n}"} | context.get(name, {}) for n in range(6)]
             slates[name] = [(await api.send("POST", f"{name}/decisions", **body))["arms"] for body in bodies]
         return slates

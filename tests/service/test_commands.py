@@ -17,7 +17,7 @@ import superarm as sa
 from superarm.cli import main
 from superarm.core.errors import InvalidArgument
 from superarm.service import server
-from superarm.service.storage.tables import read_pulls
+from superarm.service.learn import read_past
 
 from .running import Server, invoke
 
@@ -223,54 +223,47 @@ def test_a_running_service_learns_from_a_log_what_an_agent_does(source, sqlite_f
 def test_rows_that_were_not_shown_or_seen_are_left_out(tmp_path):
     lines = ["decision,arm,item,click,state,problem"]
     lines += ["d1,a,x,1,complete,p", "d1,a,y,,complete,p", "d2,b,x,0.5,complete,p", "d2,b,y,0,complete,p"]
-    lines += ["d3,a,x,1,deferred,p", "d4,a,,1,complete,p", "d5,c,x,1,complete,q"]
+    lines += ["d3,a,x,1,deferred,p", "d4,'=a,,1,complete,p", "d5,c,x,1,complete,q"]
     file = tmp_path / "log.csv"
     file.write_text("\n".join(lines))
-    assert list(read_pulls(file, "p")) == [
-        ("a", {"x": 1.0}, "all"),
-        ("b", {"x": 0.5, "y": 0.0}, "all"),
-        ("a", {"": 1.0}, "all"),
+    one = 1 << 24
+    assert sorted(read_past(file, ["x", "y"], "p", False)) == [
+        ["", "=a", "x", 1, 1, one, one],
+        ["", "=a", "y", 1, 1, one, one],
+        ["", "a", "x", 1, 1, one, one],
+        ["", "a", "y", 1, 0, 0, 0],
+        ["", "b", "x", 1, 1, one // 2, one // 4],
+        ["", "b", "y", 1, 1, 0, 0],
     ]
     with pytest.raises(InvalidArgument, match="name: None fits 2 problems of the file; give one of p, q"):
-        list(read_pulls(file))
+        read_past(file, ["x", "y"], None, False)
     with pytest.raises(InvalidArgument, match="fits 0 problems"):
-        list(read_pulls(file, "r"))
+        read_past(file, ["x", "y"], "r", False)
 
 
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("arm\na\n", "no column click or reward or outcome"),
-        ("arm,click\na,2\n", "outcomes up to 2"),
-        (f"arm,click\n{'a' * 140_000},1\n", "log.csv cannot be read after line 1: field larger than field limit"),
-        ("arm,click\na,1\nb\n", "log.csv: row 2 has another length; give a cell for each column"),
-        ("arm,click\na,1,2\n", "log.csv: row 1 has another length; give a cell for each column"),
-        ("arm,click\n\xe4,1\n", "log.csv cannot be read after line 0: 'utf-8' codec can't decode"),
-        ('{"arm": "a"\n', "log.jsonl cannot be read: Input data was truncated; give a JSON object per line"),
-        ("[1]\n", "log.jsonl cannot be read: Expected `object`, got `array`"),
+        ("arm\na\n", "DuckDB cannot read it: .*click"),
+        ("arm,click\na,2\n", "arm 'a' has outcomes from 2 to 2; give outcomes in"),
+        ("arm,click\na,many\n", "DuckDB cannot read it: .*many"),
+        ('{"arm": "a"\n', "DuckDB cannot read it"),
     ],
 )
 def test_tables_that_cannot_be_imported_say_why(tmp_path, text, wrong):
     file = tmp_path / ("log.jsonl" if text[0] in "[{" else "log.csv")
-    file.write_text(text, encoding="latin-1")
+    file.write_text(text)
     with pytest.raises(InvalidArgument, match=wrong):
-        list(read_pulls(file))
+        read_past(file, ["value"], None, False)
 
 
-def test_a_file_with_very_many_rows_is_refused_at_once_and_a_long_import_tells_how_far_it_is(tmp_path, monkeypatch):
-    """300 kB with 30 million rows did not end within a minute, and said nothing."""
+def test_a_table_without_ids_has_a_decision_in_each_row(tmp_path):
     file = tmp_path / "log.parquet"
     parquet.write_table(pyarrow.table({"arm": ["a"] * 6, "click": [1.0] * 6}), file)
-    monkeypatch.setattr("superarm.service.commands.PULLS_AT_ONCE", 3)
     with Server(str(tmp_path / "log.db")) as server:
         httpx.put(f"{server.url}/v1/problems/p", json={"arms": ["a", "b"], "k": 1}).raise_for_status()
         done = invoke("import", str(file), "--problem", "p", "--url", server.url)
-    assert (done.stdout, done.stderr) == ("6 pulls given to p\n", "3 pulls were given\n6 pulls were given\n")
-    monkeypatch.setattr("superarm.service.storage.tables.MAX_ROWS", 5)
-    refused = invoke("import", str(file), "--problem", "p")
-    assert (refused.exit_code, "log.parquet has 6 rows; import parts of at most 5" in refused.stderr) == (2, True)
-    file.write_text("text")
-    assert "log.parquet cannot be read" in invoke("import", str(file), "--problem", "p").stderr
+    assert (done.exit_code, done.stdout) == (0, "6 pulls given to p\n"), done.output
 
 
 def test_past_outcomes_of_segments_are_imported_as_an_agent_takes_them(tmp_path, sqlite_file):
@@ -290,16 +283,16 @@ def test_past_outcomes_of_segments_are_imported_as_an_agent_takes_them(tmp_path,
         remote = service.create("ads", ["a", "b", "c"], ["x"], 1, context=context, settings=policy)
         words = ("import", str(file), "--problem", "ads", "--url", server.url)
         refused = invoke(*words)
-        assert (refused.exit_code, "contexts: missing" in refused.output) == (2, True), refused.output
+        assert (refused.exit_code, "segment: unknown ''" in refused.output) == (2, True), refused.output
         assert invoke(*words, "--segments").output == "300 pulls given to ads\n"
         assert invoke(*words, "--segments").exit_code == 0  # counts once
-        assert remote.warm_start([("a", {"x": 1.0}, {"country": "SE"})], "more") == 1
+        assert remote.add_sums([("SE", "a", "x", 1, 1, 1 << 24, 1 << 24)], "more") is True
         agent.warm_start(problem.past([0], [[1.0]], contexts=[{"country": "SE"}]))
         for country in ("NO", "SE"):
             asked = agent.ask(context={"country": country}).action.tolist()
             assert remote.ask(context={"country": country}).arms == tuple("abc"[j] for j in asked)
-        with pytest.raises(sa.SuperarmError, match="no segment 'country=DK'"):
-            remote.warm_start([("a", {"x": 1.0}, "country=DK")], "wrong")
+        with pytest.raises(sa.SuperarmError, match="unknown 'country=DK'"):
+            remote.add_sums([("country=DK", "a", "x", 1, 1, 0, 0)], "wrong")
         assert invoke("verify", "--db", server.db).exit_code == 0
         service.close()
 

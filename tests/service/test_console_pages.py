@@ -325,6 +325,7 @@ def test_every_command_of_the_reference_works():
         async with serving(application(MemoryStore())) as http:
             if method != "PUT" or not words[-1].endswith("/ads"):
                 learns = {"items": "learn"} if words[-1].endswith("/learn") else {}
+                learns |= {"settings": {"serve": "table"}} if words[-1].endswith("/table") else {}
                 (await http.put("/v1/problems/ads", json=EXAMPLE | learns)).raise_for_status()
                 if "/decisions" not in words[-1] or "visit-1" in words[-1]:
                     (await http.post("/v1/problems/ads/decisions", json=ASKED)).raise_for_status()

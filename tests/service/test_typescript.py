@@ -60,3 +60,12 @@ def test_the_client_drives_a_service(project, keyed):
     done = subprocess.run(words, env={**os.environ, **variables}, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^# pass [1-9]", done.stdout, re.MULTILINE), done.stdout
+
+
+@pytest.mark.needs("tsc")
+@pytest.mark.needs("npm")
+def test_it_decides_from_tables_as_all_languages_do(project):
+    cases = ROOT / "tests" / "data" / "table-cases.json"
+    words = ["node", shutil.copy(ROOT / CLIENT / "test" / "table.test.mjs", project), cases]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr

@@ -144,6 +144,14 @@ export interface ContextSpec {
   items_from?: string | null;
 }
 
+/** Who gets the control slate. */
+export interface Control {
+  /** The share of ids that get it. */
+  share?: number;
+  /** The slate by segment, or for everybody under "". */
+  slates?: Record<string, number[][]>;
+}
+
 /** A decision. */
 export interface DecisionReply {
   /** Its id. */
@@ -742,6 +750,12 @@ export interface Settings {
   provisional?: boolean;
   /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
   paused_until?: Record<string, string>;
+  /** `decisions`: each one is asked for. `table`: applications decide from published tables. */
+  serve?: "decisions" | "table";
+  /** How many slates a table has for each segment: a power of two. */
+  table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
+  /** After how many seconds a table may be used no more; null for no limit. */
+  table_expires_s?: number | null;
 }
 
 /** Settings to change; what is left out stays. */
@@ -776,6 +790,12 @@ export interface SettingsBody {
   provisional?: boolean;
   /** Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm. */
   paused_until?: Record<string, string> | null;
+  /** `decisions`: each one is asked for. `table`: applications decide from published tables. */
+  serve?: "decisions" | "table";
+  /** How many slates a table has for each segment: a power of two. */
+  table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
+  /** After how many seconds a table may be used no more; null for no limit. */
+  table_expires_s?: number | null;
 }
 
 /** A named slot of the slate. */
@@ -822,6 +842,46 @@ export interface SubsetsSpec {
   name: "subsets";
   /** Its parameters. */
   parameters: SubsetsParameters;
+}
+
+/** Integer sums of outcomes without a decision, as the statement of `superarm learn --sql` makes them. */
+export interface SumsBody {
+  /** An id of your choice, such as that of a day: the same id and body count once. */
+  id: string;
+  /** Segment ("" without segments), arm and item ("" if there is one), then in how many decisions something of the arm was seen, in how many the item was, and the sums of outcomes and their squares in units of 2^-24. */
+  rows?: ((string | number)[])[];
+  /** How often rows of a published table were shown with the same clicks: its version, segment, row (-1 for the control slate), a bit for each place that was clicked, and how often. */
+  patterns?: ((number | string)[])[];
+  /** Whether these sums take the place of earlier ones with the same id. */
+  replace?: boolean;
+}
+
+/** Slates by segment, to decide from: `Agent.publish()` makes one, `Table.load` reads one. */
+export interface Table {
+  /** What it is for. */
+  problem: string;
+  /** Of two versions the larger number is newer, whichever arrived last. */
+  version: number;
+  /** What is hashed before an id. It holds the version, so that an id gets another row in every version. */
+  salt: string;
+  /** The names of all arms; slates hold their numbers. */
+  arms: string[];
+  /** The size of the largest slate. */
+  k: number;
+  /** The rows of each segment, and those of everybody else under "". */
+  slates: Record<string, number[][]>;
+  /** The features whose levels are the segments. */
+  by?: string;
+  /** Who gets the control slate. */
+  control?: Control;
+  /** How many decisions it should serve at most. */
+  lifetime?: number;
+  /** Until when it may be used, as ISO 8601; null for no limit. Nothing here reads a clock. */
+  expires?: string | null;
+  /** The version of this format. */
+  format?: number;
+  /** The SHA-256 of the document with an empty `digest`. */
+  digest?: string;
 }
 
 /** Feedback of a decision: `feedback` or `outcome`. */
@@ -892,10 +952,12 @@ export interface Operations {
   get_arms: { given: { path: { name: string }; query: { offset?: number; limit?: number } }; reply: ArmsReply };
   post_arms: { given: { path: { name: string }; body: ArmsBody }; reply: ProblemReply };
   post_outcomes: { given: { path: { name: string }; body: PastBody }; reply: AppliedReply };
+  post_sums: { given: { path: { name: string }; body: SumsBody }; reply: AppliedReply };
   post_items: { given: { path: { name: string }; body: ItemsBody }; reply: ProblemReply };
   get_items: { given: { path: { name: string } }; reply: ItemsReply };
   learn_items: { given: { path: { name: string }; body: LearnBody }; reply: ItemsReply };
   patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
+  get_table: { given: { path: { name: string } }; reply: Table };
   get_versions: { given: { path: { name: string } }; reply: VersionsReply };
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
   get_lift: { given: { path: { name: string }; query: { delta?: number; item?: string } }; reply: LiftReply };
@@ -921,10 +983,12 @@ export const OPERATIONS = {
   get_arms: ["GET", "/v1/problems/{name}/arms"],
   post_arms: ["POST", "/v1/problems/{name}/arms"],
   post_outcomes: ["POST", "/v1/problems/{name}/outcomes"],
+  post_sums: ["POST", "/v1/problems/{name}/sums"],
   post_items: ["POST", "/v1/problems/{name}/items"],
   get_items: ["GET", "/v1/problems/{name}/items"],
   learn_items: ["POST", "/v1/problems/{name}/items/learn"],
   patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
+  get_table: ["GET", "/v1/problems/{name}/table"],
   get_versions: ["GET", "/v1/problems/{name}/versions"],
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],
   get_lift: ["GET", "/v1/problems/{name}/lift"],

@@ -5,7 +5,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,10 +33,13 @@ from superarm.decisions import (
 )
 from superarm.decisions.names import Given, Some, names_for
 from superarm.output.labels import Labels, align, is_frame
-from superarm.output.table import Table
+from superarm.output.table import ResultTable
 from superarm.policies.base import Policy
 from superarm.policies.pooled import PooledThompson, pooled_thompson
 from superarm.problem import Problem
+
+if TYPE_CHECKING:
+    from superarm import tables
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -172,7 +175,7 @@ class Agent:
         return Estimates(mean[0], variance[0]) if len(mean) == 1 else Estimates(mean, variance)
 
     @_in_turn
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """What is known, by names: one row per arm with its pulls and the mean of every item; ``to_pandas`` and others.
 
         With segments the means are over all of them.
@@ -184,7 +187,9 @@ class Agent:
         mean = np.where(seen > 0.0, total.sum(axis=0) / np.maximum(seen, 1e-300), np.nan).T
         pulls = self.tally.pulls.sum(axis=0)
         rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
-        return Table([{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows])
+        return ResultTable(
+            [{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows]
+        )
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:
@@ -398,6 +403,52 @@ class Agent:
     def warm_start(self, tally: Tally) -> None:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
         self.learner.warm_start(tally)
+
+    @_in_turn
+    def publish(
+        self,
+        rows: int = 256,
+        *,
+        problem: str = "superarm",
+        version: int | None = None,
+        lifetime: int | None = None,
+        control: float = 0.0,
+        present: Some | None = None,
+        expires: datetime | None = None,
+    ) -> "tables.Table":
+        """A table of ``rows`` slates for each segment, from which any program decides by itself; see ``sa.Table``.
+
+        What is known now decides: the same agent publishes the same bytes. A policy that draws, as Thompson sampling
+        does, is asked once for all rows; another one row by row, which takes ``rows`` times as long as ``ask``.
+
+        Parameters
+        ----------
+        rows
+            A power of two, at most 65,536. A table whose patterns are counted should serve many more decisions.
+        problem, version
+            A name, and a number that grows with every table; by default how many pulls are known, and 1.
+        lifetime
+            How many decisions it is to serve: at most, and by default, a tenth of those that were learnt from, and 10.
+        control, present
+            The share of decisions that get the slate that is shown at ``present``, by default the first arms of the
+            ``baseline``.
+        expires
+            Until when it may be used.
+
+        Examples
+        --------
+        >>> from superarm.actions import Subsets
+        >>> from superarm.rewards import Linear
+        >>> agent = Agent(Problem(4, 1, Linear(), Subsets(2)), pooled_thompson(), seed=0)
+        >>> table = agent.publish(8)
+        >>> len(table.slates[""]), table.lifetime, table.to_json() == agent.publish(8).to_json()
+        (8, 10, True)
+        """
+        from superarm.agent.publishing import publish
+
+        said = {"problem": problem, "version": version, "lifetime": lifetime, "control": control, "present": present}
+        ends = None if expires is None else expires.isoformat()
+        return publish(self.learner, int(self._choosing[0]), rows, expires=ends, **said)
 
     @_in_turn
     def change_policy(self, policy: Policy[Any] | str, **parameters: float) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 GRID = 2.0**24
 """Outcomes are recorded as multiples of 1 / GRID."""
 
+MAX_COUNT = 2**29
+"""So many observations of an entry are added exactly."""
+
 _NOTHING_HIDDEN = np.empty((0, 0, 0), bool)
 
 
@@ -81,6 +84,33 @@ class Tally:
         self.pulls = np.zeros((replications, support.n_arms))
         self.total, self.square, self.mean, self.deviation = (np.zeros(shape) for _ in range(4))
         self.missed = np.zeros(shape if partial else (0,) * len(shape))
+
+    @classmethod
+    def of_sums(cls, support: AnySupport, pulls: Any, seen: Any, total: Any, square: Any) -> "Tally":
+        """The tally of integer sums, exactly: outcomes and squares were rounded to the grid before they were added.
+
+        ``pulls`` (R, n_arms) and ``seen``, in the shape of entries, are counts; ``total`` and ``square`` are in units
+        of 1 / GRID, one observation being ``floor(x * GRID + 0.5)``.
+
+        >>> sums = ([[3]], [[[3]]], [[[2 * 2**24]]], [[[2 * 2**24]]])  # one arm, shown three times, clicked twice
+        >>> float(Tally.of_sums(Dense(1, 1), *sums).total[0, 0, 0])
+        2.0
+        """
+        pulls, seen, total, square = (np.asarray(part, np.int64) for part in (pulls, seen, total, square))
+        made = cls(support, len(pulls), bool((seen < support.by_arm(pulls)).any()))
+        _check_sums(support.by_arm(pulls), seen, total, square)
+        made.pulls[...], made.total[...], made.square[...] = pulls, total / GRID, square / GRID
+        if made.partial:
+            made.missed[...] = support.by_arm(pulls) - seen
+        made.refresh()
+        return made
+
+    def require_exact(self) -> None:
+        """Raise ``InvalidArgument`` if an arm has more observations than are added exactly."""
+        most = int(self.pulls.max(initial=0.0))
+        if most > MAX_COUNT:
+            wrong = f"{most} observations of an arm"
+            raise InvalidArgument("sums", wrong, f"at most 2^29 = {MAX_COUNT} are added exactly: leave out old ones")
 
     def __len__(self) -> int:
         return len(self.pulls)
@@ -226,6 +256,20 @@ class Tally:
                 getattr(new, name)[...] = arrays[name]
         new.refresh()
         return new
+
+
+def _check_sums(pulls: Any, seen: Any, total: Any, square: Any) -> None:
+    """Refuse integers that are not the sums of outcomes in [0, 1]."""
+    if pulls.size and max(int(pulls.max()), int(seen.max(initial=0))) > MAX_COUNT:
+        wrong = f"{int(pulls.max())} observations of an arm"
+        raise InvalidArgument("sums", wrong, f"at most 2^29 = {MAX_COUNT} are added exactly: leave out old ones")
+    if min(int(part.min(initial=0)) for part in (pulls, seen, total, square)) < 0:
+        raise InvalidArgument("sums", "a negative one", "give counts and sums of outcomes in [0, 1]")
+    if (seen > pulls).any():
+        raise InvalidArgument("sums", "an arm with more outcomes than pulls", "count a decision once for each arm")
+    if (total > seen * int(GRID)).any() or (square > total).any():
+        wrong = "more than outcomes in [0, 1] add up to"
+        raise InvalidArgument("sums", wrong, "give total and square in units of 2^-24, of outcomes in [0, 1]")
 
 
 @dataclass

@@ -30,7 +30,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.numeric import decay, log, sigmoid
 from superarm.core.tally import GRID, Tally, round_to_grid
 from superarm.oracles import Default, solve
-from superarm.output.table import Table
+from superarm.output.table import ResultTable
 from superarm.problem import Problem
 
 CLASSES = (1, 2, 3, 4, 6, 8)
@@ -344,7 +344,7 @@ class Items:
         lift = self.p[:, c] * np.log(self.p[:, c] / self.rates)
         return [self.arms[j] for j in np.argsort(-lift)[:most]]
 
-    def table(self, most: int = 5) -> Table:
+    def table(self, most: int = 5) -> ResultTable:
         """One row per class: its share, its mean rate, and the arms that tell it from the others."""
         rows = [
             {
@@ -355,7 +355,7 @@ class Items:
             }
             for c in np.argsort(-self.shares)
         ]
-        return Table(rows, f"{self.n_classes} classes of visitors")
+        return ResultTable(rows, f"{self.n_classes} classes of visitors")
 
     def __repr__(self) -> str:
         if self.n_classes == 1:

@@ -12,7 +12,7 @@ The proof is in ``docs/theory/offline.md``. ``normal_radius`` has narrower inter
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -39,6 +39,17 @@ class BoundedSums(Struct, array_like=True):
         self.n += 1
         self.total += value
         self.spread += (value - guess) ** 2
+
+    def add_many(self, rewards: Iterable[tuple[float, int]], scale: float) -> None:
+        """Add rewards, each with how often it was given, in no known order: all are compared with the mean before.
+
+        What is taken back, with negative numbers, leaves its part of the spread: intervals stay as wide as they were.
+        """
+        guess = (0.5 * scale + self.total) / (self.n + 1)
+        for value, n in rewards:
+            self.n += n
+            self.total += n * value
+            self.spread += max(n, 0) * (value - guess) ** 2
 
     def joined(self, other: "BoundedSums") -> "BoundedSums":
         """Both together: each guess was still made before its reward."""

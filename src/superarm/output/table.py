@@ -1,4 +1,4 @@
-"""Table: rows with the same columns, as text, LaTeX, Markdown, HTML, CSV or a data frame."""
+"""Tables of results: rows with the same columns, as text, LaTeX, Markdown, HTML, CSV or a data frame."""
 
 import csv
 import html
@@ -62,10 +62,10 @@ class Writing(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class ResultTable:
     """Rows as mappings with the same keys, which are the headings, with a caption.
 
-    >>> table = Table([{"Policy": "A", "Regret": Measured(10.0, 2.1, best=True)}], "Regret of one policy")
+    >>> table = ResultTable([{"Policy": "A", "Regret": Measured(10.0, 2.1, best=True)}], "Regret of one policy")
     >>> print(table)
     Policy  Regret
     A       10.0 ± 2.1

@@ -17,6 +17,7 @@ from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError, refusal
 from superarm.service.http.endpoint import ENCODED_SLASH, Endpoint, authenticate, client_of, error_reply, json_reply
+from superarm.service.http.ofrep import EVALUATE, OfrepEndpoint
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import Service, ServiceLimits
@@ -128,6 +129,7 @@ def application(
         service.keyring.read()
 
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    operations.append(Route(EVALUATE.path, OfrepEndpoint(service, EVALUATE), methods=["POST"]))
     described = document(OPERATIONS)
     routes = [*operations, *_pages(service, described), *Console(service, described).routes()]
     lifespan = partial(_lifespan, service, partial(service.coordinator.start, read_keys), patience)

@@ -4,13 +4,12 @@ JSON over HTTP with the standard library: a few connections, with retries, as al
 """
 
 import http.client
-import itertools
 import math
 import random
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -370,21 +369,13 @@ class RemoteAgent:
         """Give items the weight 0: they count no longer in what a slate is worth."""
         self._call("POST", f"{self._path}/items", {"retire": list(items)})
 
-    def warm_start(self, pulls: Iterable[tuple[Any, ...]], id: str, chunk: int = 1_000) -> int:
-        """Give past pulls, (arm, {item: value}) each, "" for all items; the same ``id`` and pulls count once.
+    def add_sums(self, rows: Sequence[Sequence[Any]], id: str, replace: bool = False) -> bool:
+        """Give integer sums of past outcomes; the same ``id`` counts once, unless it is to ``replace`` what was given.
 
-        With segments a pull is (arm, {item: value}, context), where the context may be the name of its segment.
+        A row has segment, arm, item ("" for none), pulls, seen, total and square, as ``superarm.warehouse.Sum``.
         """
-        items = self._call("GET", self._path)["items"]
-        sent, rest = 0, iter(pulls)
-        while part := list(itertools.islice(rest, chunk)):
-            outcomes = [[values.get(item, values.get("")) for item in items] for _, values, *_ in part]
-            body = {"id": f"{id}-{sent}", "arms": [arm for arm, *_ in part], "outcomes": outcomes}
-            if len(part[0]) > 2:
-                body["contexts"] = [context for _, _, context in part]
-            self._call("POST", f"{self._path}/outcomes", body)
-            sent += len(part)
-        return sent
+        body = {"id": id, "rows": [list(row[:7]) for row in rows], "replace": replace}
+        return bool(self._call("POST", f"{self._path}/sums", body)["applied"])
 
     def change_settings(self, **settings: Any) -> int:
         """Change some settings of the problem and keep the others: the number of the version that is in force then.

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from superarm.core.errors import SuperarmError
+from superarm.service.learn import learn
 from superarm.service.mcp import mcp
 
 LOG = "A SQLite file, or postgresql://user@host/database."
@@ -107,17 +108,6 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
     click.echo(f"{n} rows in {target}")
 
 
-PULLS_AT_ONCE = 100_000
-"""So many pulls are given between two lines that say how far it has come."""
-
-
-def _tell_progress(pulls: Iterator[Any]) -> Iterator[Any]:
-    for n, pull in enumerate(pulls, 1):
-        yield pull
-        if n % PULLS_AT_ONCE == 0:
-            click.echo(f"{n} pulls were given", err=True)
-
-
 @click.command("import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
@@ -128,14 +118,16 @@ def _tell_progress(pulls: Iterator[Any]) -> Iterator[Any]:
 def import_(source: Path, problem: str, only: str | None, segments: bool, url: str, key: str | None) -> None:
     """Give past outcomes in SOURCE, .parquet, .csv or .jsonl with columns arm, item and click, to a running service.
 
-    Importing the same file again changes nothing.
+    They are added up first, and given as sums. Importing the same file again changes nothing.
     """
     from superarm.service.client import connect
-    from superarm.service.storage.tables import read_pulls
+    from superarm.service.learn import read_past
 
     with contextlib.closing(connect(url, key, retry_for=5.0)) as service:
-        pulls = (pull if segments else pull[:2] for pull in _tell_progress(read_pulls(source, only)))
-        n = service.problem(problem).warm_start(pulls, source.stem)
+        remote = service.problem(problem)
+        rows = read_past(source, remote.items, only, segments)
+        remote.add_sums(rows, source.stem)
+    n = sum({tuple(row[:2]): row[3] for row in rows}.values())
     click.echo(f"{n} pulls given to {problem}")
 
 
@@ -313,4 +305,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, verify, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, learn, verify, export, import_, backup, compact, keys, mcp]

@@ -256,6 +256,36 @@ class PastBody(Body, frozen=True):
     contexts: Annotated[list[dict[str, Any] | str], Meta(max_length=MAX_BULK)] | None = None
 
 
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class SumsBody(Body, frozen=True):
+    """Integer sums of outcomes without a decision, as the statement of ``superarm learn --sql`` makes them.
+
+    Parameters
+    ----------
+    id
+        An id of your choice, such as that of a day: the same id and body count once.
+    rows
+        Segment ("" without segments), arm and item ("" if there is one), then in how many decisions something of the
+        arm was seen, in how many the item was, and the sums of outcomes and their squares in units of 2^-24.
+    patterns
+        How often rows of a published table were shown with the same clicks: its version, segment, row (-1 for the
+        control slate), a bit for each place that was clicked, and how often.
+    replace
+        Whether these sums take the place of earlier ones with the same id.
+    """
+
+    id: Name
+    rows: Annotated[list[tuple[str, str, str, Count, Count, Count, Count]], Meta(max_length=100_000)] = field(
+        default_factory=list
+    )
+    patterns: Annotated[list[tuple[int, str, int, Count, Count]], Meta(max_length=100_000)] = field(
+        default_factory=list
+    )
+    replace: bool = False
+
+
 def _partial(kind: type[Struct], name: str, words: str, **other: Any) -> Any:
     """A body with the fields of ``kind``, all of which may be left out; null takes away what may be unset there."""
     optional = [

@@ -15,7 +15,7 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.core.statistics import mean_and_standard_error
 from superarm.output import labels
-from superarm.output.table import Measured, Table
+from superarm.output.table import Measured, ResultTable
 from superarm.simulation.regret import Bracket, Target, find_negative, warn_of_negative
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class Results:
             runs={name: values[:, -1].reshape(-1, each) for name, values in self.regret.items()},
         )
 
-    def summary(self) -> Table:
+    def summary(self) -> ResultTable:
         """Final regret of each policy, least first: mean with standard error, quantiles, and time per round."""
         final = {name: values[:, -1] for name, values in self.regret.items()}
-        return Table(
+        return ResultTable(
             [
                 {
                     "policy": name,
@@ -106,14 +106,14 @@ class Results:
 
         return paired_difference(self[a].regret[:, -1], self[b].regret[:, -1])
 
-    def variance(self) -> Table:
+    def variance(self) -> ResultTable:
         """The variance of final regret of a family: between instances, and between the runs of an instance.
 
         With one run of each instance the two cannot be told apart, and the split is not known.
         """
         if not self.runs:
             raise InvalidArgument("results", "there is one instance", "simulate instances.family(…)", "variance")
-        return Table([{"policy": name, **_split(values)} for name, values in self.runs.items()])
+        return ResultTable([{"policy": name, **_split(values)} for name, values in self.runs.items()])
 
     def profile(self, within: Any = None) -> tuple[Floats, dict[str, Floats]]:
         r"""Performance profiles: on which share of instances the regret is at most ``within`` times the least one.

@@ -14,7 +14,7 @@ from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import Experiment, load
 from superarm.experiments.store import CellResults
 from superarm.output import labels
-from superarm.output.table import Table
+from superarm.output.table import ResultTable
 from superarm.simulation import Instance
 from superarm.simulation.regret import find_negative, warn_of_negative
 
@@ -208,7 +208,7 @@ class Study:
 
     def paper_table(
         self, value: str = "regret", rows: str = "instance", columns: str = "policy", best: str = "bold"
-    ) -> Table:
+    ) -> ResultTable:
         """A table for a paper: one row per instance and one column per policy, or the other way round.
 
         Parameters

@@ -13,7 +13,7 @@ from superarm.experiments.analysis.bounds import rebuild_policy
 from superarm.experiments.analysis.summary import microseconds_per_round, summarise_ratios
 from superarm.experiments.store import CellResults, write_text
 from superarm.output.pages import format_p
-from superarm.output.table import Measured, Table, format_number
+from superarm.output.table import Measured, ResultTable, format_number
 from superarm.simulation.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ BEST_LEVEL = 0.05
 """A policy is among the best if Holm's p-value of its difference from the best one exceeds this."""
 
 
-def write_table(table: Table, directory: Path, name: str) -> list[str]:
+def write_table(table: ResultTable, directory: Path, name: str) -> list[str]:
     """Write a table as CSV and LaTeX; return the names of the files."""
     directory.mkdir(parents=True, exist_ok=True)
-    printed = Table([{_heading(key): value for key, value in row.items()} for row in table.rows], table.caption)
+    printed = ResultTable([{_heading(key): value for key, value in row.items()} for row in table.rows], table.caption)
     write_text(directory / f"{name}.csv", table.to_csv())
     write_text(directory / f"{name}.tex", printed.to_latex(f"tab:{name}"))
     return [f"{name}.csv", f"{name}.tex"]
@@ -71,7 +71,7 @@ def in_print(label: str) -> str:
     return f"{name} ({', '.join(words)})"
 
 
-def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) -> Table:
+def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) -> ResultTable:
     """A table for a paper: instances by policies, or the other way round; see ``Study.latex``."""
     for name, given, known in (("value", value, ("regret", "median", "time")), ("best", best, ("bold", "none"))):
         if given not in known:
@@ -92,7 +92,7 @@ def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) 
         | {column: cells.get((row, column) if rows == "instance" else (column, row)) for column in labels[columns]}
         for row in labels[rows]
     ]
-    return Table(table, _paper_caption(study, value, best))
+    return ResultTable(table, _paper_caption(study, value, best))
 
 
 def _paper_cell(study: "Study", instance: str, one: "RankedPolicy", value: str, bold: bool) -> Measured:
@@ -119,7 +119,7 @@ def _paper_caption(study: "Study", value: str, best: str) -> str:
     return f"Regret after {horizon} rounds ({study.targets} target), {mean} over {over}.{bold}"
 
 
-def make_tables(study: "Study") -> dict[str, Table]:
+def make_tables(study: "Study") -> dict[str, ResultTable]:
     """The tables that are written to files, by name."""
     against = f"{study.targets} target"
     ranks = [
@@ -144,7 +144,7 @@ def make_tables(study: "Study") -> dict[str, Table]:
     }
     found: list[Sequence[Mapping[str, Any]]] = [study.final_regrets, ranks, study.tails]
     found += [summarise_ratios(study), slopes]
-    tables = {name: Table(rows, captions[name]) for name, rows in zip(captions, found, strict=True) if rows}
+    tables = {name: ResultTable(rows, captions[name]) for name, rows in zip(captions, found, strict=True) if rows}
     return {"paper": paper_table(study, "regret", "instance", "policy", "bold")} | tables
 
 

@@ -13,6 +13,7 @@ from superarm.decisions import Event
 from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ProblemSpec, Settings
+from superarm.tables import Pattern, Table
 
 
 class Created(Event, frozen=True):
@@ -80,6 +81,29 @@ class Warmed(Event, frozen=True):
     rows: list[list[float]]
     t: int = 0
     segments: list[int] | None = None
+
+
+class Summed(Event, frozen=True):
+    """Sums of many outcomes: of arms and items in segments, or of the clicks on rows of a published table.
+
+    ``rows`` are the numbers of segment, arm and item, and pulls, seen, total and square as integers;
+    ``patterns`` are those of ``superarm.tables``. The sums of an earlier event with the same ``id`` are taken back.
+    """
+
+    id: str
+    body: str
+    rows: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    patterns: list[Pattern] = field(default_factory=list)
+    t: int = 0
+    by: str = ""
+
+
+class Published(Event, frozen=True):
+    """A table was published before round ``t``, when so many ``decisions`` were learnt from."""
+
+    table: Table
+    t: int
+    decisions: int
 
 
 class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):

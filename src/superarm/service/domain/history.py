@@ -20,7 +20,14 @@ from superarm.decisions import DEFAULTED, PENDING, UNSEEN
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked
 from superarm.service.domain.intervals import values_each, worth_each
-from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments, join_moments, mean_interval
+from superarm.service.domain.lift import (
+    LiftSums,
+    MeanInterval,
+    RewardMoments,
+    RunningMoments,
+    join_moments,
+    mean_interval,
+)
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
@@ -247,9 +254,26 @@ class History(Struct):
         known = policy.count == gap.count  # otherwise nothing was estimated of some
         return None if realised is None else Earned(realised, mean_interval(gap, needed) if known else None)
 
+    def count_served(self, made: Any, group: str, n: int, found: tuple[float, float], stratum: int) -> None:
+        """``n`` decisions from the table of the event ``made`` had a reward, and a gap to what was claimed.
+
+        They are taken back if ``n`` is negative.
+        """
+        stretch = self.stretch_of(made.t)
+        stretch.at = max(stretch.at, made.at)
+        self.decisions += n
+        own = (stretch.baseline,) if group == "control" else (stretch.policy, stretch.gap)
+        for value, moments in zip(found, own, strict=False):
+            for part in (moments, moments.each.setdefault(stratum, RewardMoments())):
+                part.include(RewardMoments(n, n * value, n * value * value))
+
     def place_of(self, record: DecisionRecord) -> Stretch:
         """The stretch that a decision counts in."""
-        while (place := record.asked.t // self.length) >= MAX_STRETCHES:
+        return self.stretch_of(record.asked.t)
+
+    def stretch_of(self, t: int) -> Stretch:
+        """The stretch of a round."""
+        while (place := t // self.length) >= MAX_STRETCHES:
             self._halve()
         while len(self.stretches) <= place:
             self.stretches.append(Stretch())

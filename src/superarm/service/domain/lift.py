@@ -200,6 +200,19 @@ class LiftSums(Struct):
             for stratum, part in each.items():
                 group.each.setdefault(stratum, BoundedSums()).add(part, self.scale_of(stratum))
 
+    def add_served(self, group: str, rewards: list[tuple[float, int, int]], problem: Any) -> None:
+        """Decisions from tables had these rewards: each with how many had it (negative: taken back) and its stratum."""
+        if not self.scales:
+            self.scales = largest_rewards(problem)
+            self.scale = self.scale or sum(self.scales)
+        sums: GroupSums = getattr(self, group)
+        sums.add_many([one[:2] for one in rewards], self.scale)
+        for stratum in {one[2] for one in rewards}:
+            own = [one[:2] for one in rewards if one[2] == stratum]
+            sums.each.setdefault(stratum, BoundedSums()).add_many(own, self.scale_of(stratum))
+        shown = f"shown_{group}"
+        setattr(self, shown, getattr(self, shown) + sum(one[1] for one in rewards))
+
     def scale_of(self, stratum: int | None) -> float:
         """The largest reward that there can be in a stratum, or at all."""
         return self.scale if stratum is None or stratum < 0 else self.scales[stratum]

@@ -31,6 +31,7 @@ from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted
 from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
 from superarm.service.domain.learnt import LearntItems
+from superarm.service.domain.published import PublishedTables, Sums
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
 
@@ -54,6 +55,8 @@ class ProblemState:
         self.versions: list[Settings] = [settings]
         self._policies = [(0, policy.cascade)]  # by version of the settings: the learner's version, and its lists
         self.warmed: dict[str, str] = {}
+        self.summed = Sums()
+        self.published = PublishedTables()
         self.step = born
         self.planned: list[Asked] = []
         self.claimed = 0
@@ -187,9 +190,10 @@ class ProblemState:
     def _estimates(self) -> Claims | None:
         """Estimated parameters by arms and segments, and their problem; None for a regression."""
         regression = self.contexts is not None and self.problem.context.dimension(self.problem.n_items)
-        return None if regression else Claims(self.chooser.problem, self._estimate_rows)
+        return None if regression else Claims(self.chooser.problem, self.estimate_rows)
 
-    def _estimate_rows(self, arms: Ints, segments: Ints) -> Floats:
+    def estimate_rows(self, arms: Ints, segments: Ints) -> Floats:
+        """The estimated parameters of some arms, each in a segment, (n, n_items)."""
         support, mean = self.chooser.problem.support, self.chooser.tally.mean
         found = np.empty((len(arms), self.chooser.problem.n_items))
         for segment in np.unique(segments):
@@ -250,6 +254,7 @@ class ProblemState:
     def apply(self, event: Any) -> None:
         """Apply one event of the problem's stream."""
         self.step += 1
+        self.published.follow(event)
         if isinstance(event, events.Changed):
             self._change(event)
         elif isinstance(event, events.Armed):
@@ -268,6 +273,8 @@ class ProblemState:
             self.learner.warm_start(past(self.problem, event.arms, event.rows, event.segments), event.t)
             if self.learnt is not None:
                 self.learnt.warm(event)
+        elif isinstance(event, events.Summed):
+            self.summed.apply(event, self)
         elif isinstance(event, events.Learnt) and self.learnt is not None:
             self.learnt.apply(event)
         elif isinstance(event, Fitted):
@@ -277,7 +284,7 @@ class ProblemState:
 
     def rehearse(self, event: Any) -> None:
         """Apply an event to a copy: one that the policy cannot take raises here, before it is in the log for good."""
-        parts = ("learner", "learnt", "contexts", "history", "warmed", "versions", "_policies")
+        parts = ("learner", "learnt", "contexts", "history", "warmed", "summed", "published", "versions", "_policies")
         shared = {id(one): one for one in (self.problem, self.problem.support, *self.versions)}
         copied = copy.copy(self)
         try:

@@ -171,6 +171,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         What people call arms, items and outcomes.
     paused_until
         Arms that no slate has before a date, such as products that are sold out: ISO 8601 with a time zone, by arm.
+    serve
+        ``decisions``: each one is asked for. ``table``: applications decide from published tables.
+    table_rows
+        How many slates a table has for each segment: a power of two.
+    table_expires_s
+        After how many seconds a table may be used no more; null for no limit.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -188,6 +194,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     words: Words | UnsetType = UNSET
     provisional: bool = True
     paused_until: Pauses | UnsetType = UNSET
+    serve: Literal["decisions", "table"] = "decisions"
+    table_rows: Literal[16, 32, 64, 128, 256, 512, 1024] = 256
+    table_expires_s: Annotated[float, Meta(ge=1.0, le=3.2e8)] | None = None
 
     @property
     def silence(self) -> float | None:

@@ -16,7 +16,8 @@ LARGE_SHARE = 0.2
 
 def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
-    return _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
+    own = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
+    return own + learner.published.warn()
 
 
 def _from_settings(learner: ProblemState) -> list[str]:

@@ -46,9 +46,13 @@ class Endpoint:
             tenant = who.tenant
             reply = await self._reply(who, scope, headers, receive)
         except Exception as error:
-            reply = error_reply(as_request_error(error))
+            reply = self.refuse(as_request_error(error), scope)
         await reply(scope, receive, send)
         self._service.metrics.observe(tenant, self._operation, reply.status_code, time.perf_counter() - started)
+
+    def refuse(self, error: RequestError, scope: Any) -> Response:
+        """The reply that reports an error."""
+        return error_reply(error)
 
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Response:
         service, operation = self._service, self._operation
@@ -64,7 +68,9 @@ class Endpoint:
             body = self._decoder.decode(body)
         elif self._decoder is not None:
             body = await asyncio.to_thread(self._decoder.decode, body)
-        status, answer = await operation.handler(Call(service, who, path, query, body))
+        status, answer = await operation.handler(Call(service, who, path, query, body, headers))
+        if isinstance(answer, Response):
+            return answer
         return Response(answer, status, None, "application/x-ndjson") if self._raw else json_reply(status, answer)
 
 

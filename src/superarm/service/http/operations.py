@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
@@ -29,6 +30,7 @@ from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator, now_ms
 from superarm.service.runtime.feedback import run_all
+from superarm.tables import Table
 
 Result = TypeVar("Result")
 
@@ -41,6 +43,7 @@ class Call(NamedTuple):
     path: dict[str, str]
     query: Any = schemas.Query()
     body: Any = None
+    headers: Any = {}  # noqa: RUF012 - never changed
 
     @property
     def coordinator(self) -> Coordinator:
@@ -126,6 +129,7 @@ CREATED = {
     "settings": {"policy": {"name": "kl_moss"}, "at_window_end": 0.0, "words": {"arm": "ad", "outcome": "click"}},
 }
 PAST = {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]}
+SUMS = {"id": "clicks/2026-11-17", "rows": [["", "ad-1", "sport", 1800, 1800, 1610612736, 1610612736]]}
 SETTINGS = {"policy": {"name": "kl_ucb"}, "explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0}
 VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
 TOLD = {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]}
@@ -204,6 +208,13 @@ async def post_outcomes(call: Call) -> Answer:
     return 200, replies.AppliedReply(applied, False, "complete")
 
 
+@operation("POST", f"{P}/sums", "feedback", APPLIED, MOST, schemas.SumsBody, SUMS)
+async def post_sums(call: Call) -> Answer:
+    """Integer sums of many outcomes, from a warehouse, or of clicks on the rows of a table."""
+    applied = await call.change(admin.plan_sums, 20 * len(call.body.rows) + 20 * len(call.body.patterns))
+    return 200, replies.AppliedReply(applied, False, "complete")
+
+
 @operation("POST", f"{P}/items", "admin", PROBLEM, FEW, schemas.ItemsBody, {"add": ["arts"], "weights": [2.0]})
 async def post_items(call: Call) -> Answer:
     """Add and retire items."""
@@ -233,6 +244,17 @@ async def patch_settings(call: Call) -> Answer:
     change = partial(admin.merge_settings, body=call.body)
     await admin.change_settings(call.coordinator, *call.problem, change, call.who.key)
     return 200, await _problem(call)
+
+
+@operation("GET", f"{P}/table", "decide", Table, FEW)
+async def get_table(call: Call) -> Answer:
+    """The table that applications decide from, with its digest as ETag: 304 if If-None-Match names it."""
+    table = await admin.publish(call.coordinator, *call.problem)
+    tag = f'"{table.digest}"'
+    kept = {"etag": tag, "cache-control": "max-age=10"}
+    if tag in call.headers.get(b"if-none-match", b"").decode("latin-1").replace("W/", "").split(", "):
+        return 304, Response(status_code=304, headers=kept)
+    return 200, Response(table.to_json(), 200, kept, "application/json")
 
 
 @operation("GET", f"{P}/versions", "read", replies.VersionsReply, (404,))

@@ -257,6 +257,10 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
         details = {"fallback": event.fallback}
     if isinstance(event, Warmed):
         return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
+    if isinstance(event, events.Summed):
+        details = {"id": event.id, "n_rows": len(event.rows), "n_patterns": len(event.patterns)}
+    if isinstance(event, events.Published):
+        details = {"version": event.table.version}
     return str(event.__struct_config__.tag), details  # "deleted", for instance
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from msgspec.structs import fields, replace
 from superarm.agent.growth import with_arms, with_items
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
+from superarm.core.tally import Tally
 from superarm.decisions import UNSEEN
 from superarm.decisions.names import Names
 from superarm.items.counts import learn_answers
@@ -22,16 +24,19 @@ from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past
-from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Warmed
+from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Summed, Warmed
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState, enlarge
+from superarm.service.domain.published import KEPT_SUMS, plan_table, table_due, tally_of
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.schemas import ArmsBody, ItemsBody, LearnBody, PastBody
+from superarm.service.schemas import ArmsBody, ItemsBody, LearnBody, PastBody, SumsBody
 from superarm.service.storage.base import StoreUnavailable
+from superarm.tables import Table
+from superarm.warehouse import segment_number
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -253,6 +258,65 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
     segments = context.segments(given) if context is not None and given is not None else given
     t = learner.learner.past_round(past(learner.problem, arms, rows, segments))
     return Warmed(now_ms(), body.id, digest, arms, rows, t, segments)
+
+
+def plan_sums(learner: ProblemState, body: SumsBody, by: str) -> Summed | None:
+    """Add integer sums; the same id with the same sums counts once, and with others takes their place."""
+    body_in_order = replace(body, rows=sorted(body.rows), patterns=sorted(body.patterns), replace=False)
+    digest, known = digest_request(body_in_order), learner.summed  # engines give rows in any order
+    before = known.kept.get(body.id)
+    if known.digests.get(body.id) == digest:
+        return None
+    if body.id in known.digests and not body.replace:
+        raise conflict(f"sums {body.id!r} were given before with other values; choose another id, or replace them")
+    if body.id in known.digests and before is None:
+        raise conflict(f"sums {body.id!r} are too old to be replaced: the last {KEPT_SUMS} can be")
+    if learner.learnt is not None or (body.patterns and learner.problem.n_items > 1):
+        kind = "learnt" if learner.learnt is not None else "several"
+        raise invalid("patterns" if body.patterns else "rows", f"the items of this problem are {kind}", "send outcomes")
+    specs.check_new_names([body.id], "id")
+    rows = [
+        (segment_number(learner.problem, segment), _number(learner.arms, arm), _number(learner.items, item), *counts)
+        for segment, arm, item, *counts in body.rows
+    ]
+    patterns = [one for version, own in _by_version(body) for one in learner.published.table(version).read(own)]
+    event = Summed(now_ms(), body.id, digest, cast(Any, rows), patterns, by=by)
+    sums = tally_of(learner, event)
+    whole = Tally(learner.problem.support, len(learner.tally))
+    for part in (learner.tally, sums):
+        whole.add(part)
+    if before is not None:
+        whole.add(tally_of(learner, before), -1.0)
+    whole.require_exact()
+    return replace(event, t=learner.learner.past_round(sums))
+
+
+def _number(names: Names, name: str) -> int:
+    """The number of an arm or item; "" where there is one."""
+    return 0 if name == "" and len(names.all) == 1 else arm_numbers(names, [name], names.what)[0]
+
+
+def _by_version(body: SumsBody) -> list[tuple[int, list[Any]]]:
+    """The patterns of each version."""
+    versions = dict.fromkeys(version for version, *_ in body.patterns)
+    return [(one, [pattern for pattern in body.patterns if pattern[0] == one]) for one in versions]
+
+
+async def publish(coordinator: Coordinator, tenant: str, name: str) -> Table:
+    """The table that is in force; another one is published if it is due."""
+    state = await coordinator.find(tenant, name)
+    if state.settings.serve != "table":
+        remedy = 'change the settings to "serve": "table"'
+        raise invalid("settings.serve", '"decisions": applications ask for each one', remedy)
+    if table_due(state, now_ms()):
+        lives = state.settings.table_expires_s
+        ends = None if lives is None else (datetime.now(UTC) + timedelta(seconds=lives)).isoformat(timespec="seconds")
+        size = state.work_size * state.settings.table_rows
+        await coordinator.change(tenant, name, lambda state: plan_table(state, name, now_ms(), ends), size)
+        state = await coordinator.find(tenant, name)
+    newest = state.published.newest
+    assert newest is not None  # it was published just now, or before
+    return newest.table
 
 
 log = logging.getLogger("superarm.learning")

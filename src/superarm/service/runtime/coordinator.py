@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from superarm.core import ops
 from superarm.core.errors import InvalidArgument
 from superarm.service.domain.decision import DecisionRecord, advance_record
-from superarm.service.domain.events import Armed, Asked, Changed, Created, Itemed, Warmed, encode
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Itemed, Summed, Warmed, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry, decision_key
 from superarm.service.domain.problem import ProblemState, rehearse
 from superarm.service.domain.slate import plans_due
@@ -494,7 +494,7 @@ def _rehearse(state: ProblemState | None, event: Any) -> None:
     try:
         if isinstance(event, Created):
             ProblemState(event)
-        elif isinstance(event, Changed | Armed | Itemed | Warmed) and state is not None:
+        elif isinstance(event, Changed | Armed | Itemed | Summed | Warmed) and state is not None:
             state.rehearse(event)
     except InvalidArgument:
         raise

@@ -16,15 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 from msgspec import json
 
 from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.decisions import DEFAULTED, PENDING
 from superarm.describe import describe
-from superarm.offline import Log
-from superarm.offline.formats.tables import open_parquet
-from superarm.rewards import Linear
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Ledger
@@ -159,24 +155,3 @@ def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: lis
             writer.write_table(arrow.Table.from_pylist(batch, schema))
             n += len(batch)
     return n
-
-
-MAX_ROWS = 5_000_000
-"""A Parquet file of more rows is not imported. They may take up few bytes in it, but 0.7 kB each in memory."""
-
-
-def read_pulls(source: Path, problem: str | None = None) -> Iterator[tuple[str, dict[str, float], str]]:
-    """The pulls in a file that ``superarm.offline.Log.read`` reads: an arm, the outcomes of its items, and the group.
-
-    An outcome that is for all items is under the name "". ``problem`` is the one to take where the file has several.
-    """
-    if source.suffix == ".parquet" and (n := open_parquet(source).metadata.num_rows) > MAX_ROWS:
-        raise InvalidArgument("source", f"{source.name} has {n} rows", f"import parts of at most {MAX_ROWS}")
-    log = Log.read(source, reward=Linear(), name=problem)
-    items = ["" if name == "value" else name for name in log.items]
-    groups = log.groups[log.rows.round]
-    return (
-        (log.arms[arm], {items[i]: float(values[i]) for i in np.flatnonzero(seen)}, log.group_names[group])
-        for arm, values, seen, group in zip(log.rows.arm, log.rows.outcome, log.rows.seen, groups, strict=True)
-        if seen.any()
-    )

@@ -1,0 +1,157 @@
+"""Published tables of a problem, and the sums that come back: integers that are added exactly, and taken back exactly.
+
+A table is an event, so that a replay never chooses again. Sums are kept by their ids, so that corrected ones replace
+them.
+"""
+
+import math
+from collections import Counter
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from superarm import tables, warehouse
+from superarm.agent.publishing import publish
+from superarm.core.tally import Tally
+from superarm.service.domain import events
+from superarm.service.domain.events import Published, Summed
+from superarm.service.domain.intervals import values_each
+from superarm.service.errors import invalid
+from superarm.tables import Pattern, Table
+from superarm.warehouse import Sum
+
+KEPT_SUMS, KEPT_TABLES = 400, 50
+"""So many sums can be replaced, and of so many tables patterns are counted."""
+
+
+class Copied:
+    """Dicts of values that never change: a copy shares the values."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = copy(self)
+        vars(new).update({name: copy(value) for name, value in vars(self).items()})
+        return new
+
+
+class PublishedTables(Copied):
+    """The newest tables, by version; ``due`` if what they are made for has changed since the last one."""
+
+    def __init__(self) -> None:
+        self.all: dict[int, Published] = {}
+        self.due = True
+        self.served = Counter[int]()
+
+    @property
+    def newest(self) -> Published | None:
+        """The table that is in force."""
+        return next(reversed(self.all.values()), None)
+
+    def follow(self, event: Any) -> None:
+        """An event of the problem: a table, or a change that needs another one."""
+        if isinstance(event, Published):
+            self.all[event.table.version], self.due = event, False
+            for version in list(self.all)[:-KEPT_TABLES]:
+                del self.all[version]
+        elif isinstance(event, events.Changed | events.Armed | events.Itemed | events.Guarded):
+            self.due = True
+
+    def table(self, version: int) -> Table:
+        """A table by its version, if patterns of it are still counted."""
+        if version not in self.all:
+            remedy = f"send sums instead: the last {KEPT_TABLES} tables are kept"
+            raise invalid("patterns", f"no table has version {version}", remedy)
+        return self.all[version].table
+
+    def warn(self) -> list[str]:
+        """What is wrong with how long the newest tables served, a sentence each."""
+        said = (self.all[version].table.stale(n) for version, n in self.served.items() if version in self.all)
+        return [f"table {one}" for one in said if one is not None][-1:]
+
+
+def table_due(state: Any, now: int) -> bool:
+    """Whether a table is due: the first, one after a change, after the lifetime of the last, or before that expires."""
+    last = state.published.newest
+    if last is None or state.published.due:
+        return True
+    half = 500.0 * (state.settings.table_expires_s or math.inf)
+    return bool(now >= last.at + half or _decisions(state) - last.decisions >= tables.lifetime(last.decisions))
+
+
+def _decisions(state: Any) -> int:
+    """How many decisions were learnt from."""
+    return int(state.tally.pulls.sum()) // int(state.problem.k)
+
+
+def plan_table(state: Any, name: str, now: int, expires: str | None) -> Published | None:
+    """The event of a table, if one is due."""
+    if not table_due(state, now):
+        return None
+    last = state.published.newest
+    if state.learnt is not None:
+        raise invalid("settings.serve", "the items of this problem are learnt", "ask for each decision")
+    settings, control = state.settings, state.settings.control
+    present = settings.control_slate if isinstance(settings.control_slate, list) else None
+    if control and settings.control_slate == "uniform":
+        remedy = "name the arms of the slate, which tables can hold"
+        raise invalid("settings.control_slate", "uniform", remedy)
+    version = 1 if last is None else last.table.version + 1
+    said: dict[str, Any] = {"problem": name, "version": version, "lifetime": None, "expires": expires}
+    said |= {"present": present, "control": 1.0 if state.guarded or settings.mode != "online" else control}
+    key = state.word("table", str(version))
+    return Published(now, publish(state.learner, key, settings.table_rows, **said), state.t, _decisions(state))
+
+
+class Sums(Copied):
+    """The sums that were given, by their ids: the newest can be replaced."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+        self.kept: dict[str, Summed] = {}
+
+    def apply(self, event: Summed, state: Any) -> None:
+        """Add the sums of an event; those of an earlier one with its id are taken back."""
+        before = self.kept.pop(event.id, None)
+        if before is not None:
+            _count_rewards(state, before.patterns, -1)
+            state.learner.memory.warm(tally_of(state, before), before.t, -1.0)
+        _count_rewards(state, event.patterns, 1)  # first: at what was known before
+        state.learner.warm_start(tally_of(state, event), event.t)
+        self.digests[event.id], self.kept[event.id] = event.body, event
+        for id in list(self.kept)[:-KEPT_SUMS]:
+            del self.kept[id]
+
+
+def tally_of(state: Any, event: Summed) -> Tally:
+    """The sums of an event, for the problem as it is now."""
+    whole = warehouse.tally(state.problem, [Sum(*row) for row in event.rows])
+    by_version: dict[int, list[Pattern]] = {}
+    for one in event.patterns:
+        by_version.setdefault(one.version, []).append(one)
+    for version, patterns in by_version.items():
+        found = state.published.table(version).count(patterns)
+        whole.add(found if found.support == whole.support else found.grown(state.problem))
+    return whole
+
+
+def _count_rewards(state: Any, patterns: list[Pattern], sign: int) -> None:
+    """Count the rewards of decisions from tables: realised, beside what the estimates claim, and in the lift."""
+    patterns = [one for one in patterns if one.segment in state.published.table(one.version).segments]
+    if not patterns:
+        return
+    slates = [state.published.table(one.version).slate(one) for one in patterns]
+    segments = [warehouse.segment_number(state.problem, one.segment) for one in patterns]
+    sizes = np.array([len(slate) for slate in slates])
+    clicks = [[one.mask >> place & 1] for one, size in zip(patterns, sizes, strict=True) for place in range(size)]
+    means = state.estimate_rows(np.concatenate(slates), np.repeat(segments, sizes))
+    rewards, claims = (values_each(state.problem, np.array(rows, float), sizes).tolist() for rows in (clicks, means))
+    rewarded: dict[str, list[tuple[float, int, int]]] = {}
+    for one, segment, value, claim in zip(patterns, segments, rewards, claims, strict=True):
+        made, n, group = state.published.all[one.version], sign * one.n, "control" if one.row < 0 else "policy"
+        stratum = 0 if state.problem.context is None else -1 - segment
+        state.published.served[one.version] += n
+        state.history.count_served(made, group, n, (value, value - claim), stratum)
+        if made.t > state.history.lift.since and made.table.control.share:
+            rewarded.setdefault(group, []).append((value, n, stratum))
+    for group, own in rewarded.items():
+        state.history.lift.add_served(group, own, state.problem)

@@ -1,0 +1,146 @@
+"""``superarm learn``: a log becomes a table, with what was read, what is claimed, and what may mislead."""
+
+import re
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import superarm as sa
+from superarm import warehouse
+
+from .running import invoke
+
+ARMS = [f"arm {j}" for j in range(6)]
+
+
+def write_log(path, visits=4_000, **changes):
+    """A log of random slates of two: in each segment another arm is clicked by half of all visitors."""
+    draw = np.random.default_rng(0)
+    segments = draw.integers(0, 2, visits)
+    slates = np.argsort(draw.random((visits, 6)), axis=1)[:, :2]
+    clicks = draw.random((visits, 2)) < np.where(slates == 4 + segments[:, None], 0.5, 0.1)
+    columns = {
+        "decision": np.repeat([f"visit {n}" for n in range(visits)], 2),
+        "segment": np.repeat(np.array(["campers", "walkers"])[segments], 2),
+        "arm": [ARMS[j] for j in slates.ravel()],
+        "click": clicks.ravel().astype(float),
+        "position": np.tile([1, 2], visits),
+    }
+    table = pyarrow.table({name: one for name, one in (columns | changes).items() if one is not None})
+    parquet.write_table(table, path)
+    return table
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """The words of a command that learns from a log."""
+    (tmp_path / "shop.toml").write_text('k = 2\nreward = {name = "linear"}\n')
+    (tmp_path / "top.txt").write_text("arm 0\narm 1\n\narm 2\n")
+    log = tmp_path / "clicks.parquet"
+    write_log(log)
+    return ("learn", str(log), "--problem", str(tmp_path / "shop.toml"), "--baseline", str(tmp_path / "top.txt"))
+
+
+def claims(text):
+    """The numbers of each claim."""
+    found = re.findall(r"^([a-z ]+): (\S+) a decision \(95 % interval (\S+) to (\S+)\)$", text, re.MULTILINE)
+    return {title: tuple(map(float, numbers)) for title, *numbers in found}
+
+
+def test_a_log_becomes_a_table_that_earns_more(shop, tmp_path):
+    done = invoke(*shop, "--publish", str(tmp_path / "table.json"), "--rows", "64")
+    assert done.exit_code == 0, done.output
+    assert "clicks.parquet, 8,000 rows; 6 arms in 2 segments\n" in done.stdout
+    assert "warning" not in done.stdout
+    found = claims(done.stdout)
+    for title, truth in {"present page": 0.2, "new page": 0.6, "difference": 0.4}.items():
+        value, low, high = found[title]
+        assert low < truth < high or abs(value - truth) < 0.05, title  # the table explores
+        assert low < value < high
+    assert "clicks depend on arm and segment alone" in done.stdout
+    table = sa.Table.load(tmp_path / "table.json")
+    assert (table.problem, len(table.slates["campers"]), table.lifetime) == ("shop", 64, 400)
+    shown = [table.decide(f"{n}", "walkers").arms for n in range(200)]
+    assert sum("arm 5" in arms for arms in shown) > 190
+    assert table.decide("1", eligible=["arm 0", "arm 1"]).arms == ("arm 0", "arm 1")
+    again = invoke(*shop, "--publish", str(tmp_path / "again.json"), "--rows", "64")
+    assert again.exit_code == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "table.json").read_bytes()
+
+
+def test_what_was_not_learnt_from_is_told(shop, tmp_path):
+    log = write_log(tmp_path / "clicks.parquet", 100)
+    clicks = [None if n < 10 else x for n, x in enumerate(log["click"].to_pylist())]
+    log = log.set_column(3, "click", pyarrow.array(clicks))
+    parquet.write_table(pyarrow.concat_tables([log, log[:50]]), tmp_path / "clicks.parquet")
+    (tmp_path / "shop.toml").write_text(f"k = 2\narms = {ARMS[:5]}\n")
+    text = invoke(*shop).stdout
+    gone = sum(arm == "arm 5" for arm in log["arm"].to_pylist())
+    assert "250 rows, 50 of them again; 5 arms in 2 segments" in text
+    assert re.search(r"left out: \d+ rows of what the problem does not have: arm 5 in campers, arm 5 in walkers", text)
+    assert gone > 0
+    assert re.search(r"not counted: \d+ rows without an outcome, which is not the outcome 0", text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"click": np.ones(8_000)}, "warning: all outcomes are 1; the log lacks what was shown and not clicked"),
+        ({"arm": ["arm 0", "arm 1"] * 4_000}, "warning: 2 of 2 arms were seen in one place only"),
+        ({"arm": ["arm 0", "arm 1"] * 4_000}, "warning: one slate alone was shown to campers, walkers"),
+    ],
+)
+def test_what_may_mislead_is_warned_of(shop, tmp_path, changes, told):
+    write_log(tmp_path / "clicks.parquet", **changes)
+    (tmp_path / "shop.toml").write_text(f"k = 2\narms = {ARMS}\n")
+    done = invoke(*shop)
+    assert told in done.stdout, done.output
+
+
+def test_sums_of_another_engine_are_read_as_the_log_is(shop, tmp_path):
+    answer = warehouse.sums(tmp_path / "clicks.parquet", segment="segment")
+    names = warehouse.Sum._fields[:7]
+    rows = {name: [getattr(one, name) for one in answer] for name in names}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "sums.parquet")
+    own = invoke("learn", str(tmp_path / "sums.parquet"), *shop[2:], "--publish", str(tmp_path / "sums.json"))
+    log = invoke(*shop, "--publish", str(tmp_path / "log.json"))
+    assert (own.exit_code, log.exit_code) == (0, 0), own.output
+    assert (tmp_path / "sums.json").read_bytes() == (tmp_path / "log.json").read_bytes()
+
+
+def test_the_statement_is_printed():
+    done = invoke("learn", "shop.clicks", "--sql", "--dialect", "bigquery", "--segment", "market", "--where", "day = 1")
+    assert done.stdout == warehouse.sql("bigquery", "shop.clicks", segment="market", where="day = 1") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--outcome", "bought"), "DuckDB cannot read it"),
+        (("--rows", "100"), "rows: 100; give a power of two"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused_in_a_sentence(shop, words, told):
+    done = invoke(*shop, *words)
+    assert done.exit_code == 2
+    assert re.fullmatch(f"Error: .*{told}.*\n", done.stderr), done.stderr
+
+
+def test_a_problem_that_is_none_is_refused(shop, tmp_path):
+    (tmp_path / "shop.toml").write_text("k = 2\nsize = 3\n")
+    assert "problem: Object contains unknown field `size`" in invoke(*shop).stderr
+    (tmp_path / "shop.toml").write_text("k = ")
+    assert "shop.toml is not TOML" in invoke(*shop).stderr
+    assert "give SOURCE and --problem, or --sql" in invoke("learn").stderr
+
+
+def test_outcomes_of_several_items_are_learnt_for_each(shop, tmp_path):
+    items = np.where(np.arange(8_000) % 3 == 0, "north", "south")
+    write_log(tmp_path / "clicks.parquet", segment=None, item=items)
+    (tmp_path / "shop.toml").write_text('k = 2\nitems = ["north", "south"]\n')
+    done = invoke(*shop, "--publish", str(tmp_path / "table.json"), "--rows", "16")
+    assert done.exit_code == 0, done.output
+    assert "6 arms in 1 segments" in done.stdout
+    assert sa.Table.load(tmp_path / "table.json").segments == [""]
