@@ -92,6 +92,7 @@ def _record_from_plain(plain: dict[str, Any], learner: Learner) -> Record:
         given.get("silence"),
         context,
         given.get("words"),
+        learner.problem.reward.totals,
     )
     state = {"asked": None, "action": given["action"], "widths": widths, **plain["state"]}
     return msgspec.structs.replace(msgspec.convert(state, DecisionRecord[Any]), asked=made)

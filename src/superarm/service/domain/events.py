@@ -182,7 +182,7 @@ class Asked(Event, frozen=True):
     ``born`` is the step of the problem's stream at which the problem was created: not 0 if another one of that name had
     been deleted. ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of
     whom it was for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
-    ``silence`` is what entries count as until they are told; None if they are pending.
+    ``silence`` is what entries count as until they are told; None if they are pending. ``joint``: only totals are told.
     """
 
     problem: str
@@ -210,6 +210,7 @@ class Asked(Event, frozen=True):
     context: StoredContext | None = None
     born: int = 0
     silence: float | None = None
+    joint: bool = False
 
 
 _encoder = json.Encoder()
