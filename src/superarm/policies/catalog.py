@@ -25,6 +25,7 @@ from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.total import total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "pooled_thompson",
     "shared_cts",
     "sliding_window",
+    "total_thompson",
     "ts_cascade",
     "ucb_v",
     "uniform",

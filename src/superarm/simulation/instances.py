@@ -39,6 +39,12 @@ class Instance(Component):
         if self.environment.n_contexts and self.problem.context is None:
             wrong = "the environment has contexts and the problem none"
             raise InvalidArgument("problem", wrong, "give Problem(…, context=Context(…))")
+        if self.problem.reward.totals != self.environment.totals:
+            wrong = "its answers are totals of batches" if self.environment.totals else "it says what each arm did"
+            remedy = (
+                "declare reward=Total()" if self.environment.totals else "wrap it: environments.Totals(…, Coverage())"
+            )
+            raise InvalidArgument("environment", wrong, remedy)
         self.environment.validate(self.problem)
 
     def __repr__(self) -> str:
