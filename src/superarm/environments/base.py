@@ -87,6 +87,10 @@ class Environment(Component):
         """Lower and upper bound of the best expected reward, if the environment knows them."""
         return None
 
+    def best_at(self, problem: Problem, t: int) -> tuple[float, float] | None:
+        """The same for round ``t``, if it knows more."""
+        return self.best(problem)
+
     def changes(self, horizon: int) -> Ints:
         """The rounds up to ``horizon`` from which other means hold, increasing from 1."""
         return np.ones(1, np.int64)
