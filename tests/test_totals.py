@@ -152,7 +152,7 @@ def test_totals_are_repeated_raised_refused_and_amended():
     assert agent.tell(decision, total=0.5)  # a larger one takes its place, as a purchase does after a click
     assert not agent.tell(decision, total=0.25)  # a request that comes again
     for wrong in ({"total": 0.125}, {"total": 0.75, "n": 2}, {"totals": {decision.arms[0]: 0.9}}):
-        with pytest.raises(sa.SuperarmError, match="another total was told"):
+        with pytest.raises(sa.SuperarmError, match="something else was told"):
             agent.tell(decision, **wrong)
     assert agent.tally.by_arm.max() == 0.5
     first, *others = decision.arms

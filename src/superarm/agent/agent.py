@@ -20,6 +20,7 @@ from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDe
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
 from superarm.core.tally import Tally
+from superarm.core.totals import TotalTally, Worth
 from superarm.decisions import (
     UNSEEN,
     Answer,
@@ -166,7 +167,8 @@ class Agent:
     def estimates(self) -> Estimates:
         """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
 
-        With segments there is a leading axis for them.
+        With segments there is a leading axis for them. Where only totals are told, they are those of the effects of
+        arms: by how much a total is larger, or smaller, than with the mean arm in its place.
         """
         known, to_user = self.tally.known_estimates(), self.problem.support.to_user
         mean, variance = (np.array([to_user(row) for row in entries]) for entries in known)
@@ -176,8 +178,13 @@ class Agent:
     def table(self) -> Table:
         """What is known, by names: one row per arm with its pulls and the mean of every item; ``to_pandas`` and others.
 
-        With segments the means are over all of them.
+        With segments the means are over all of them. Where only totals are told, the effect of each arm has the place
+        of means, with its standard deviation.
         """
+        if self.problem.reward.totals:
+            effect, variance = self.estimates()
+            known = zip(self.arms, self.tally.pulls[0].tolist(), effect[:, 0], np.sqrt(variance[:, 0]), strict=True)
+            return Table([{"arm": arm, "decisions": n, "effect": float(x), "sd": float(sd)} for arm, n, x, sd in known])
         n, total = self.tally.counts(self.tally.pulls), self.tally.total
         if not isinstance(self.problem.support, Dense):
             raise InvalidArgument("agent", "its problem is sparse", "take estimates()", "table")
@@ -186,6 +193,18 @@ class Agent:
         pulls = self.tally.pulls.sum(axis=0)
         rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
         return Table([{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows])
+
+    @_in_turn
+    def worth(self, arms: Some) -> Worth:
+        """What a set of arms is worth, where totals are told, with ±2 deviations as far as arms add up.
+
+        It is an estimate of a model: where arms interact strongly, the truth can lie outside. For an interval that
+        holds without a model, play the set many times.
+        """
+        tally = self.tally
+        if not isinstance(tally, TotalTally):
+            raise InvalidArgument("agent", f"the reward is {self.problem.reward!r}", "take problem.value(…)", "worth")
+        return tally.model.worth(self.problem.action(self.learner.arms.numbers(arms)))
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:

@@ -56,12 +56,21 @@ class TotalTally(Tally):
         self.together, self.by_arm = np.zeros((r, n, n)), np.zeros((r, n))
         self.squares, self.rows = np.zeros(r), np.zeros(r)
         self.weight, self.level, self.members = np.zeros((r, k)), np.zeros((r, k)), np.zeros((r, k, n))
+        self._model: Model | None = None
+
+    @property
+    def model(self) -> "Model":
+        """The model that is fitted to all sums; computed when it is asked for."""
+        if self._model is None:
+            self._model = posterior(self, *fit(self))
+        return self._model
 
     def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
         if feedback.joint is None:
             wrong = "it says what each arm did, and the reward is Total()"
             raise InvalidArgument("feedback", wrong, "tell totals; in experiments, wrap the environment in Totals(…)")
         super().record(feedback, sign, known)
+        self._model = None
         for n in range(feedback.joint.arms.shape[1]):
             self._add_sets(feedback.joint, n, sign)
 
@@ -88,6 +97,16 @@ class TotalTally(Tally):
         if not isinstance(other, TotalTally):
             raise InvalidArgument("tally", "it has no totals", "make it with problem.past(sets=…, totals=…)")
         super().add(other, sign)
+        self._model = None
+
+    def take(self, rows: Any) -> Self:
+        part = super().take(rows)
+        part._model = None
+        return part
+
+    def put(self, rows: Any, part: Tally) -> None:
+        super().put(rows, part)
+        self._model = None
 
     def like(self) -> Self:
         return self._with(TotalTally(self.support, self.k, len(self), self.partial))
@@ -104,11 +123,9 @@ class TotalTally(Tally):
 
     def known_estimates(self) -> tuple[Floats, Floats]:
         """The effects of all arms, compared with the mean arm, and their variances, as entries; NaN if never seen."""
-        model = posterior(self, *fit(self))
-        seen = self.pulls > 0.0
-        return tuple(  # type: ignore[return-value]
-            np.where(seen, part, np.nan)[:, None] for part in (model.mean, (model.root**2).sum(2))
-        )
+        mean, variance = self.model.mean, (self.model.root**2).sum(2)
+        unknown = self.pulls <= 0.0
+        return np.where(unknown, np.nan, mean)[:, None], np.where(unknown, np.nan, variance)[:, None]
 
     def to_arrays(self) -> dict[str, Any]:
         """``together`` as its upper triangle."""
@@ -166,6 +183,14 @@ def whole_feedback(t: int, action: Ints, total: Floats) -> Feedback:
     return Feedback(t, action, shares, None, None, None, joint)
 
 
+class Worth(NamedTuple):
+    """What a set is worth by a model, and ±2 deviations of that: about 95 % sure, as far as arms add up."""
+
+    value: float
+    low: float
+    high: float
+
+
 class Model(NamedTuple):
     """What totals say of R replications: total(A) = level + the effects of its arms, with a Gaussian posterior.
 
@@ -181,12 +206,13 @@ class Model(NamedTuple):
     level: Floats
     weight: Floats
 
-    def worth(self, arms: Any) -> tuple[float, float]:
-        """What a set of arms is worth in the first replication, and the standard deviation of that."""
+    def worth(self, arms: Any) -> "Worth":
+        """What a set of arms is worth in the first replication."""
         x = -self.centre[0]
         x[np.asarray(arms)] += 1.0
         deviation = math.sqrt(float(((x @ self.root[0]) ** 2).sum() + self.noise[0] / max(float(self.weight[0]), 1.0)))
-        return float(self.level[0] + self.mean[0] @ x), deviation
+        value = float(self.level[0] + self.mean[0] @ x)
+        return Worth(value, value - 2.0 * deviation, value + 2.0 * deviation)
 
     def shares(self, k: int) -> Floats:
         """The effects of arms, each with a k-th of what a set without effects is worth: (R, n_arms).

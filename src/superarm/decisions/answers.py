@@ -20,7 +20,10 @@ Rows = dict[int, Floats]
 
 
 class Answer(NamedTuple):
-    """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms."""
+    """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
+
+    Beside totals, rows are those of arms that were not observed.
+    """
 
     rows: Rows
     totals: tuple[Part, ...] = ()
@@ -87,7 +90,9 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
     rows = _read_rows(reader, record, answer)
     if not record.asked.joint:
         return Answer(rows)
-    return Answer({}, tuple(sorted(((arm,), float(row[0]), 1) for arm, row in rows.items() if row[0] >= 0.0)))
+    _require_shown(reader, record, list(rows), "outcome")
+    told = sorted(((arm,), float(row[0]), 1) for arm, row in rows.items() if row[0] >= 0.0)
+    return Answer({arm: row for arm, row in rows.items() if row[0] == UNSEEN}, tuple(told))
 
 
 def _read_rows(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Rows:
@@ -116,14 +121,19 @@ def _read_totals(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
         own = [some] if isinstance(some, str | int | np.integer) else some
         parts.append((tuple(sorted(reader.arms.numbers(own).tolist())), _read_total(total, name), n))
     told = [arm for arms, _, _ in parts for arm in arms]
-    strange = [arm for arm in told if arm not in record.action]
-    if strange or not told:
-        wrong = f"{reader.arms.all[strange[0]]!r} is not in the decision" if strange else "no arm is named"
-        raise InvalidArgument(name, wrong, "name arms of the decision")
+    if not told:
+        raise InvalidArgument(name, "no arm is named", "name arms of the decision")
+    _require_shown(reader, record, told, name)
     if twice := [arm for arm in told if told.count(arm) > 1]:
         wrong = f"{reader.arms.all[twice[0]]!r} is in two parts"
         raise InvalidArgument(name, wrong, "give parts that have no arm in common")
     return tuple(sorted(part for part in parts if part[0]))
+
+
+def _require_shown(reader: Reader, record: DecisionRecord[Any], arms: list[int], name: str) -> None:
+    strange = [arm for arm in arms if arm not in record.action]
+    if strange:
+        raise InvalidArgument(name, f"{reader.arms.all[strange[0]]!r} is not in the decision", "name arms of it")
 
 
 def _read_total(total: Any, name: str) -> float:

@@ -178,15 +178,17 @@ def _add_totals(record: DecisionRecord[A], event: Told) -> DecisionRecord[A]:
     known = {arm for arms, _, _ in record.totals for arm in arms}
     logged = [part for part in event.totals if record.closed and not event.learn and known.isdisjoint(part[0])]
     new = [part for part in event.totals if part not in logged]
-    told = {arm for arms, _, _ in new for arm in arms}
+    unseen = [arm for arm, _, _ in event.units if not logged]
+    told = {arm for arms, _, _ in new for arm in arms}.union(unseen)
     gone = [part for part in record.totals if not told.isdisjoint(part[0])]
     smaller = [part for part in gone if any(part[0] == arms and part[1] < y for arms, y, _ in new)]
     totals = tuple(sorted([*(part for part in record.totals if part not in gone), *new]))
     aside = (*record.aside, *smaller, *logged)
-    shares = {arm: (y / len(arms),) for arms, y, _ in totals for arm in arms}
-    blank = (DEFAULTED,) if record.fill is not None else None
-    rows = tuple(shares.get(arm, blank) for arm in record.action)
-    return replace(record, rows=rows, totals=totals, aside=aside)
+    blank: Row | None = (DEFAULTED,) if record.fill is not None else None
+    rows = dict(zip(record.action, record.rows, strict=True))
+    rows |= {arm: blank for arms, _, _ in gone for arm in arms} | dict.fromkeys(unseen, (UNSEEN,))
+    rows |= {arm: (y / len(arms),) for arms, y, _ in totals for arm in arms}
+    return replace(record, rows=tuple(rows.values()), totals=totals, aside=aside)
 
 
 def _share(total: float | None, record: DecisionRecord[Any]) -> float | None:

@@ -33,7 +33,7 @@ def feedback(
     if record.closed == "unshown":
         raise ConflictingFeedback(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
     if record.asked.joint:
-        return _total_feedback(record, answer.totals, amend=amend, learn_late=learn_late, last=last, at=at)
+        return _total_feedback(record, answer, amend=amend, learn_late=learn_late, last=last, at=at)
     known, told = known_rows(record), answer.rows
     both = _Compared(record, known, told, learn_late)
     raises = np.zeros(0, bool) if amend else both.raises(record)
@@ -54,33 +54,42 @@ def feedback(
 
 
 def _total_feedback(
-    record: DecisionRecord[Any], told: tuple[Part, ...], *, amend: bool, learn_late: bool, last: bool, at: int
+    record: DecisionRecord[Any], answer: Answer, *, amend: bool, learn_late: bool, last: bool, at: int
 ) -> Told | None:
     """The event that totals make, as ``feedback`` says.
 
     A larger total of the same arms takes the place of a smaller one. With ``amend`` a total takes the place of all
     those that it has arms in common with.
     """
-    new, raised, late = list[Part](), False, False
-    for part in told:
+    rows, new, raised, late = dict(zip(record.action, record.rows, strict=True)), list[Part](), False, False
+    unseen = [(arm, ALL, UNSEEN) for arm in answer.rows if rows[arm] != (UNSEEN,)]
+    told = [arm for arm, _, _ in unseen if rows[arm] not in (None, (DEFAULTED,))]
+    if told and not amend:
+        raise _conflict(record, told)
+    for part in answer.totals:
         known = [old for old in record.totals if not set(old[0]).isdisjoint(part[0])]
-        if record.closed and not known:
+        denied = any(rows[arm] == (UNSEEN,) for arm in part[0])
+        if record.closed and not known and not denied:
             late = late or part not in record.aside or learn_late
             known = [] if learn_late else [old for old in record.aside if old[0] == part[0]][-1:]
         if part in known or (known and part in record.aside):
             continue
         larger = len(known) == 1 and (known[0][0], known[0][2]) == (part[0], part[2]) and known[0][1] < part[1]
-        if known and not (amend or larger):
-            raise ConflictingFeedback(
-                f"decision {record.asked.id!r}: another total was told of arms {list(known[0][0])} before, which is "
-                "kept, unless the new one is larger and of the same arms; send amend: true to replace it"
-            )
+        if (known or denied) and not (amend or larger):
+            raise _conflict(record, list(part[0]))
         new.append(part)
         raised = raised or bool(known)
     ends = last and not record.closed
-    if not new and not ends:
+    if not new and not unseen and not ends:
         return None
-    return Told(at, [], amend or raised, late, not late or learn_late, last=ends, totals=tuple(new))
+    return Told(at, unseen, amend or raised, late, not late or learn_late, last=ends, totals=tuple(new))
+
+
+def _conflict(record: DecisionRecord[Any], arms: list[int]) -> ConflictingFeedback:
+    return ConflictingFeedback(
+        f"decision {record.asked.id!r}: something else was told of arms {arms} before, which is kept, unless a larger "
+        "total of the same arms is told; send amend: true to replace it"
+    )
 
 
 class _Compared:

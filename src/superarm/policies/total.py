@@ -174,8 +174,9 @@ class TotalThompson(Policy[TotalMemory]):
         return model.mean + (model.root @ z[:, :, None])[:, :, 0] / math.sqrt(sharpness)
 
     def estimates(self, problem: Problem, view: View, memory: TotalMemory) -> tuple[Floats, Floats]:
-        """What is known of the effects of arms, and the draw at which the set was chosen; for explanations."""
-        return memory.model.mean[:, None], self.draw(view, memory)[:, None]
+        """The shares of arms in the total of a set, as they are known, and as they were drawn; for explanations."""
+        known = memory.model.shares(problem.k)
+        return known[:, None], (known + self.draw(view, memory) - memory.model.mean)[:, None]
 
 
 def heaviest(problem: Problem, effects: Floats, view: View) -> Ints:
