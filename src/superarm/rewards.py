@@ -284,6 +284,7 @@ class Total(Linear):
     0.375
     """
 
+    proven = True
     totals = True
 
 

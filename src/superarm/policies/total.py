@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from superarm.core import streams
-from superarm.core.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.component import named
-from superarm.core.tally import Feedback, Tally, View
+from superarm.core.errors import InvalidArgument
+from superarm.core.tally import Feedback, Tally, View, round_to_grid
 from superarm.core.totals import Model, TotalTally, fit, posterior
+from superarm.oracles.base import GREEDY, Guarantee
 from superarm.policies.base import Policy
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, under
 from superarm.problem import Problem
@@ -49,6 +51,11 @@ class TotalMemory(Memory):
     until = next_fit(0)
     _model: Model | None = None
 
+    def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
+        if policy.sharpness == policy.later == 1.0:  # the theorem wants a model that is up to date in every round
+            self.since = self.until = NEVER
+        super().__init__(policy, problem, rows, partial)
+
     def adopt(self, tally: Tally) -> None:
         super().adopt(tally)
         self._settle(deepcopy(self.tally))
@@ -81,7 +88,8 @@ class TotalMemory(Memory):
         self.since = self.until = NEVER
 
     def inherit(self, old: Memory, t: int) -> None:
-        self.since, self.until = t + 1, next_fit(t + 1)
+        if self.since < NEVER:
+            self.since, self.until = t + 1, next_fit(t + 1)
         super().inherit(old, t)
 
     def advance(self, t: int) -> None:
@@ -137,8 +145,9 @@ class TotalThompson(Policy[TotalMemory]):
 
     The prior and the model are fitted anew after decisions 5, 10, …, 100, then each time that there are 10 % more.
     After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. With ``sharpness=1, later=1`` it is
-    Thompson sampling, with the Bayesian bound of [RussoVanRoy2016]_ if effects add up and the prior is right
-    (``theory.bounds``). No frequentist bound is known: without inflation regret can be linear, [HamidiBayati2020]_.
+    Thompson sampling, and the model is brought up to date in every round: it has the Bayesian bound of
+    [RussoVanRoy2016]_ if effects add up and the prior is right (``theory.bounds``). No frequentist bound is known:
+    without inflation regret can be linear, [HamidiBayati2020]_.
 
     Parameters
     ----------
@@ -178,6 +187,9 @@ class TotalThompson(Policy[TotalMemory]):
         known = memory.model.shares(problem.k)
         return known[:, None], (known + self.draw(view, memory) - memory.model.mean)[:, None]
 
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(1.0 if problem.actions.tractable else 0.0)
+
 
 def heaviest(problem: Problem, effects: Floats, view: View) -> Ints:
     """The set with the largest sum of effects (R, n_arms); where sets are equally large, a shift changes no order."""
@@ -198,3 +210,112 @@ def total_thompson(sharpness: float = 4.0, later: float = 2.0) -> TotalThompson:
     total_thompson(sharpness=4, later=4)
     """
     return TotalThompson(sharpness, later)
+
+
+class PhaseMemory(Memory):
+    """The sums, and those of the totals of each phase of greedy and each arm that was tried in it, (R, k, n_arms).
+
+    The phase and the arm of a decision follow from its round: so the set that greedy has found follows from the sums.
+    """
+
+    by_row = ("earned", "plays")
+
+    def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
+        shape = (rows, problem.k, problem.n_arms)
+        self.earned, self.plays = np.zeros(shape), np.zeros(shape)
+        super().__init__(policy, problem, rows, partial)
+
+    def note(self, feedback: Feedback, weight: float) -> None:
+        phase, arm = self.policy.step(self.problem, feedback.t)
+        if 0 <= phase < self.problem.k and feedback.joint is not None:
+            self.earned[:, phase, arm] += weight * round_to_grid(feedback.joint.total).sum(1)
+            self.plays[:, phase, arm] += weight
+
+    def found(self, phases: int) -> Ints:
+        """The arms that joined in the first phases, (R, phases)."""
+        rows, arms = np.arange(len(self.earned)), np.zeros((len(self.earned), phases), np.int64)
+        mean = self.earned / np.maximum(self.plays, 1.0)
+        for phase in range(phases):
+            free = mean[:, phase].copy()
+            free[rows[:, None], arms[:, :phase]] = -np.inf
+            arms[:, phase] = free.argmax(1)
+        return arms
+
+
+class GreedyThenCommit(Policy[PhaseMemory]):
+    r"""C-ETC with greedy: explore, then commit, for totals that are monotone and submodular. [NieEtAl2023]_.
+
+    In each of k phases every arm is added to the set so far, m times; the best one joins for good. With N = n_arms k,
+
+    .. math:: m = \Bigl\lceil\frac{(2kT)^{2/3}(\log T)^{1/3}}{2N^{2/3}}\Bigr\rceil
+
+    balances what exploring costs and what the errors of the means cost (``theory.bounds``). Differs: arms that have
+    joined are tried again, so that the arm of a decision follows from its round.
+
+    Parameters
+    ----------
+    horizon
+        T, how many decisions there will be: at least N m.
+    """
+
+    horizon: int
+    remembers = PhaseMemory
+    learns_totals = needs_totals = True
+
+    def check(self) -> None:
+        self.convert("horizon", count(without_fraction(self.horizon), "horizon", 2))
+
+    def plays(self, problem: Problem) -> int:
+        """How often each set is played while it explores."""
+        return greedy_plays(problem.n_arms, problem.k, self.horizon)
+
+    def validate(self, problem: Problem) -> None:
+        if not problem.actions.uniform:
+            raise InvalidArgument("policy", "greedy_then_commit() plays sets of 1, 2, … arms", "take Subsets(k)")
+        needed = self.plays(problem) * problem.n_arms * problem.k
+        if needed > self.horizon:
+            wrong = f"{self.horizon} decisions, and exploring alone takes {needed}"
+            raise InvalidArgument("horizon", wrong, "give a longer one, fewer arms, or take total_thompson()")
+
+    def step(self, problem: Problem, t: int) -> tuple[int, int]:
+        """The phase of round ``t``, and the arm that is tried in it; negative for past data."""
+        each = self.plays(problem)
+        phase, rest = divmod(t - 1, problem.n_arms * each)
+        return phase, rest // each
+
+    def choose(self, problem: Problem, view: View, memory: PhaseMemory) -> Ints:
+        phase, arm = self.step(problem, view.t)
+        found = memory.found(min(phase, problem.k))
+        out = np.full((len(view), problem.k), -1)
+        out[:, : found.shape[1]] = found
+        if phase < problem.k:
+            out[:, phase] = np.where((found == arm).any(1), -1, arm)
+        if view.eligible.all():
+            return out
+        wanted = (out[:, :, None] == np.arange(problem.n_arms)).any(1)
+        return problem.actions.heaviest(wanted.astype(float), view)
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(GREEDY)
+
+
+def greedy_plays(n_arms: int, k: int, horizon: float) -> int:
+    """How often C-ETC with greedy plays each set, [NieEtAl2023]_."""
+    log = math.log(horizon)
+    return max(1, math.ceil((2.0 * k * horizon) ** (2 / 3) * log ** (1 / 3) / (2.0 * (n_arms * k) ** (2 / 3))))
+
+
+@named
+def greedy_then_commit(horizon: int) -> GreedyThenCommit:
+    """Greedy from totals of sets of 1, 2, … arms, then its set for good: the choice with a frequentist bound.
+
+    It needs to know the ``horizon``. Its bound says something only at very long ones, and ``total_thompson`` earns more.
+
+    Examples
+    --------
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Total
+    >>> greedy_then_commit(100_000).plays(Problem(20, reward=Total(), actions=Subsets(3)))
+    507
+    """
+    return GreedyThenCommit(horizon)
