@@ -17,8 +17,9 @@ from superarm.rewards import Reward
 class Totals(Environment):
     """Another environment, of which only totals are told: the realised reward of a batch, as a share of the most.
 
-    A total is ``reward`` at the outcomes of the batch, over what it would be if all k outcomes were 1. Regret is about
-    the mean of that, whether arms add up in it or not.
+    A total is ``reward`` at the outcomes of the batch, over what it would be if all k outcomes were 1. Regret is that
+    of the reward at the true means, over the same: the mean total if arms are independent and the reward is
+    ``Coverage``, ``Linear`` or ``Conjunctive``.
 
     Parameters
     ----------

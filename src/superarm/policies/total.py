@@ -309,7 +309,7 @@ def greedy_plays(n_arms: int, k: int, horizon: float) -> int:
 def greedy_then_commit(horizon: int) -> GreedyThenCommit:
     """Greedy from totals of sets of 1, 2, … arms, then its set for good: the choice with a frequentist bound.
 
-    It needs to know the ``horizon``. Its bound says something only at very long ones, and ``total_thompson`` earns more.
+    It needs to know the ``horizon``. Its bound says something at very long ones only; ``total_thompson`` earns more.
 
     Examples
     --------

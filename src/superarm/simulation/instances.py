@@ -12,9 +12,9 @@ from superarm.actions import Explicit, Subsets
 from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching
+from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching, Totals
 from superarm.problem import Problem
-from superarm.rewards import Coverage
+from superarm.rewards import Coverage, Total
 
 
 class Instance(Component):
@@ -58,6 +58,16 @@ class Instance(Component):
     def value(self, action: Any) -> float:
         """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
         return float(self.environment.expected(self.problem, self.problem.action(action)[None], 1)[0])
+
+    def as_totals(self) -> "Instance":
+        """The same instance, of which only totals are told: the realised reward of a batch, as a share of the most.
+
+        >>> random_coverage(n_arms=6, n_items=4, k=2).as_totals().problem.reward
+        Total()
+        """
+        own = self.problem
+        environment = Totals(self.environment, own.reward, own.n_items, own.weights)
+        return Instance(Problem(own.n_arms, reward=Total(), actions=own.actions), environment)
 
 
 @dataclass(frozen=True, repr=False)
