@@ -19,7 +19,7 @@ from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.single_seed import SingleSeed
-from superarm.policies.total import TotalThompson
+from superarm.policies.total import GreedyThenCommit, TotalThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "DirectionalPolicy",
     "EpsilonGreedy",
     "Forgetting",
+    "GreedyThenCommit",
     "IndexPolicy",
     "Memory",
     "OneGaussian",

@@ -17,8 +17,7 @@ from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.output import labels
-from superarm.policies import DirectionalPolicy, IndexPolicy, Policy, TotalThompson
-from superarm.policies.total import GreedyThenCommit
+from superarm.policies import DirectionalPolicy, GreedyThenCommit, IndexPolicy, Policy, TotalThompson
 from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
