@@ -94,7 +94,3 @@ def test_each_bound_says_what_it_is_not_about():
 def test_a_horizon_that_is_too_short_is_refused(make, says):
     with pytest.raises(sa.InvalidArgument, match=says):
         sa.Agent(instance(COVER, 20, 3).problem, make())
-
-
-def test_commitment_keeps_its_contract():
-    sa.testing.check_policy(greedy_then_commit(50_000), sa.Problem(5, reward=sa.Total(), actions=sa.Subsets(2)))
