@@ -175,6 +175,8 @@ class ProblemState:
         """How many numbers a choice looks at, about."""
         problem = self.problem
         size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * self.settings.propensity_draws)
+        if problem.reward.totals:
+            size = max(size, problem.n_arms**2)
         if self.contexts is not None and (d := problem.context.dimension(problem.n_items)):
             groups = design_of(problem).n_groups(problem.support)
             size = max(size, groups * d * d // 2, problem.k * problem.n_items * d * d // 50)
