@@ -23,7 +23,7 @@ from superarm.core.tally import Tally
 from superarm.core.totals import TotalTally, Worth
 from superarm.decisions import (
     UNSEEN,
-    Answer,
+    ReadAnswer,
     Reader,
     Reported,
     advance_record,
@@ -400,7 +400,7 @@ class Agent:
             raise UnknownDecision(f"decision {name!r} is not pending")
         self._move(record, without_effect(record))
 
-    def _read(self, record: Record, answer: Reported, gaps: bool) -> Answer:
+    def _read(self, record: Record, answer: Reported, gaps: bool) -> ReadAnswer:
         """Feedback about a decision, checked."""
         learner = self.learner
         if is_frame(answer.outcome) or is_frame(answer.seen):

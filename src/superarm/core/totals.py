@@ -56,10 +56,10 @@ class TotalTally(Tally):
         self.together, self.by_arm = np.zeros((r, n, n)), np.zeros((r, n))
         self.squares, self.rows = np.zeros(r), np.zeros(r)
         self.weight, self.level, self.members = np.zeros((r, k)), np.zeros((r, k)), np.zeros((r, k, n))
-        self._model: Model | None = None
+        self._model: TotalModel | None = None
 
     @property
-    def model(self) -> "Model":
+    def model(self) -> "TotalModel":
         """The model that is fitted to all sums; computed when it is asked for."""
         if self._model is None:
             self._model = posterior(self, *fit(self))
@@ -191,7 +191,7 @@ class Worth(NamedTuple):
     high: float
 
 
-class Model(NamedTuple):
+class TotalModel(NamedTuple):
     """What totals say of R replications: total(A) = level + the effects of its arms, with a Gaussian posterior.
 
     ``mean`` (R, n_arms) and ``root`` (R, n_arms, n_arms): root @ root.T is the covariance. ``noise`` (R,) is the
@@ -251,7 +251,7 @@ def fit(tally: TotalTally) -> tuple[Floats, Floats]:
     return penalty[at], np.take_along_axis(noise, at[:, None], 1)[:, 0]
 
 
-def posterior(tally: TotalTally, penalty: Floats, noise: Floats) -> Model:
+def posterior(tally: TotalTally, penalty: Floats, noise: Floats) -> TotalModel:
     r"""The model at a penalty: :math:`\beta \sim N(P^{-1}X^\top y,\ \sigma^2 P^{-1})`, with P the sum of X'X and it."""
     cross, score, _ = tally.centred()
     factor = np.linalg.cholesky(cross + penalty[:, None, None] * np.eye(tally.support.n_arms))
@@ -260,4 +260,4 @@ def posterior(tally: TotalTally, penalty: Floats, noise: Floats) -> Model:
     weight = tally.weight[:, 0]
     whole = np.maximum(weight, 1e-300)
     root = np.ascontiguousarray(np.swapaxes(inverse, 1, 2)) * np.sqrt(noise)[:, None, None]
-    return Model(mean, root, noise, tally.members[:, 0] / whole[:, None], tally.level[:, 0] / whole, weight)
+    return TotalModel(mean, root, noise, tally.members[:, 0] / whole[:, None], tally.level[:, 0] / whole, weight)

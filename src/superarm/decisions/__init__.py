@@ -5,7 +5,7 @@ and what that adds to the counters · names · answers: feedback as callers give
 request makes
 """
 
-from superarm.decisions.answers import Answer, Reader, Reported, read_answer
+from superarm.decisions.answers import ReadAnswer, Reader, Reported, read_answer
 from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Erased, Event, Expired, Part, Told, Unit
 from superarm.decisions.record import (
     DEFAULTED,
@@ -33,13 +33,13 @@ __all__ = [
     "UNKNOWN",
     "UNSEEN",
     "Activated",
-    "Answer",
     "Counted",
     "DecisionRecord",
     "Erased",
     "Event",
     "Expired",
     "Part",
+    "ReadAnswer",
     "Reader",
     "Reported",
     "Row",

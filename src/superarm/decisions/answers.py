@@ -19,7 +19,7 @@ Rows = dict[int, Floats]
 """A row for each arm: a value, ``UNSEEN`` or ``UNKNOWN`` for each of its items."""
 
 
-class Answer(NamedTuple):
+class ReadAnswer(NamedTuple):
     """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
 
     Beside totals, rows are those of arms that were not observed.
@@ -78,7 +78,7 @@ class Reader(NamedTuple):
         return number
 
 
-def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Answer:
+def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals)
     if sum(way is not None for way in ways) != 1:
@@ -86,13 +86,13 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
         remedy = "feedback is a list of units" if ways[3] is ways[4] is None else "give total, totals or outcome"
         raise InvalidArgument("feedback", wrong, remedy)
     if answer.total is not None or answer.totals is not None:
-        return Answer({}, _read_totals(reader, record, answer))
+        return ReadAnswer({}, _read_totals(reader, record, answer))
     rows = _read_rows(reader, record, answer)
     if not record.asked.joint:
-        return Answer(rows)
+        return ReadAnswer(rows)
     _require_shown(reader, record, list(rows), "outcome")
     told = sorted(((arm,), float(row[0]), 1) for arm, row in rows.items() if row[0] >= 0.0)
-    return Answer({arm: row for arm, row in rows.items() if row[0] == UNSEEN}, tuple(told))
+    return ReadAnswer({arm: row for arm, row in rows.items() if row[0] == UNSEEN}, tuple(told))
 
 
 def _read_rows(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Rows:

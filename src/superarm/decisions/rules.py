@@ -7,14 +7,14 @@ import numpy as np
 
 from superarm.core.arrays import Bools, Floats
 from superarm.core.errors import ConflictingFeedback
-from superarm.decisions.answers import Answer
+from superarm.decisions.answers import ReadAnswer
 from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Expired, Part, Told, Unit
 from superarm.decisions.record import DEFAULTED, PENDING, DecisionRecord, Row, blank_row, known_rows
 
 
 def feedback(
     record: DecisionRecord[Any],
-    answer: Answer,
+    answer: ReadAnswer,
     *,
     amend: bool = False,
     learn_late: bool = True,
@@ -54,7 +54,7 @@ def feedback(
 
 
 def _total_feedback(
-    record: DecisionRecord[Any], answer: Answer, *, amend: bool, learn_late: bool, last: bool, at: int
+    record: DecisionRecord[Any], answer: ReadAnswer, *, amend: bool, learn_late: bool, last: bool, at: int
 ) -> Told | None:
     """The event that totals make, as ``feedback`` says.
 

@@ -12,7 +12,7 @@ from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback, Tally, View, round_to_grid
-from superarm.core.totals import Model, TotalTally, fit, posterior
+from superarm.core.totals import TotalModel, TotalTally, fit, posterior
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.policies.base import Policy
 from superarm.policies.memory import NEVER, Arrays, Memory, inside, under
@@ -49,7 +49,7 @@ class TotalMemory(Memory):
     noise: Any = None
     since = due = 0
     until = next_fit(0)
-    _model: Model | None = None
+    _model: TotalModel | None = None
 
     def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
         if policy.sharpness == policy.later == 1.0:  # the theorem wants a model that is up to date in every round
@@ -64,7 +64,7 @@ class TotalMemory(Memory):
         self.settled, self._model = sums, None
 
     @property
-    def model(self) -> Model:
+    def model(self) -> TotalModel:
         """The model of the settled sums."""
         if self._model is None:
             fitted = fit(self.settled) if self.penalty is None else (self.penalty, self.noise)
@@ -316,6 +316,6 @@ def greedy_then_commit(horizon: int) -> GreedyThenCommit:
     >>> from superarm.actions import Subsets
     >>> from superarm.rewards import Total
     >>> greedy_then_commit(100_000).plays(Problem(20, reward=Total(), actions=Subsets(3)))
-    507
+    525
     """
     return GreedyThenCommit(horizon)
