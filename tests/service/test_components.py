@@ -28,6 +28,7 @@ MODELS = LINEAR | dict.fromkeys(["logistic_kl_ucb", "logistic_ts"], "logistic")
 MODULAR = {"escb", "escb_c", "ols_ucb_c"}
 """Policies for modular rewards only."""
 RANDOM = {"cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade", "epsilon_greedy", "uniform"}
+RANDOM |= {"total_thompson"}
 RANDOM |= {"comb_lin_ts", "logistic_ts"}
 WHOLE = {"escb", "escb_delta", "escb_c", "ols_ucb_c"}
 LISTS = {"cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade"}
@@ -42,7 +43,7 @@ def during(trial, store=None):
 
 
 def test_everything_that_can_be_named_can_be_created():
-    wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
+    wrappers = {"sliding_window", "discounted", "greedy_then_commit"}  # settings of their own; one needs a horizon
     functions = {name for name in sa.policies.__all__ if inspect.isfunction(getattr(sa.policies, name))}
     public = functions - wrappers - {"policy"}
 
@@ -55,6 +56,7 @@ def test_everything_that_can_be_named_can_be_created():
             if name in MODELS:
                 model = {"name": MODELS[name], "parameters": {"shared": "arms"}}
                 more |= {"context": {"features": {}, "model": model}}
+            more |= {"items": ["x"], "reward": {"name": "total"}} if name == "total_thompson" else {}
             more |= {"items": ["x"]} if name == "c3_ucb" else {}  # for lists
             settings = {"window_s": None, "policy": {"name": name, "parameters": given}}
             reply = await http.put(f"/v1/problems/{name}", json={**SPEC, **more, "settings": settings})

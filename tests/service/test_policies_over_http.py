@@ -19,6 +19,8 @@ def spec_of(policy: str, seed: int = 1, **more) -> dict:
     spec = {"arms": list("abcd"), "items": ["x", "y"], "k": 2, "seed": seed}
     if "cascade" in policy or policy == "c3_ucb":
         spec["items"] = ["x"]
+    if policy == "total_thompson":
+        spec |= {"items": ["x"], "reward": {"name": "total"}}
     if policy in MODULAR:
         spec["reward"] = {"name": "linear"}
     if policy.endswith("_t"):

@@ -14,16 +14,18 @@ from superarm import actions, contextual, policies
 from superarm.actions import Actions
 from superarm.core.errors import InvalidArgument
 from superarm.decisions.names import Names
-from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
+from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Total
 
 Make = Callable[..., Any]
 """What makes a component of its parameters: a function or a class."""
 
 
 def _catalogue() -> dict[str, Make]:
-    """The policies by their names in the papers; those that wrap another policy are settings of their own."""
+    """The policies by their names in the papers, as far as they have defaults; wrappers are settings of their own."""
     named = {name: getattr(home, name) for home in (policies.catalog, contextual.catalog) for name in home.__all__}
-    return {name: make for name, make in named.items() if "policy" not in inspect.signature(make).parameters}
+    empty = inspect.Parameter.empty
+    given = {name: inspect.signature(make).parameters.values() for name, make in named.items()}
+    return {name: make for name, make in named.items() if all(one.default is not empty for one in given[name])}
 
 
 POLICIES: dict[str, Make] = _catalogue()
@@ -34,6 +36,7 @@ REWARDS: dict[str, Make] = {
     "logistic": Logistic,
     "clipped_linear": ClippedLinear,
     "conjunctive": Conjunctive,
+    "total": Total,
 }
 ACTIONS: dict[str, Make] = {}
 
