@@ -142,6 +142,17 @@ def test_wrong_sums_are_refused_and_change_nothing(place, value, told):
     during(trial)
 
 
+@pytest.mark.parametrize("body", [{"rows": [["", "tent", "", 3, 3, ONE, ONE]]}, {"patterns": [[1, "", 0, 1, 3]]}])
+def test_sums_of_arms_are_refused_where_only_totals_are_seen(body):
+    async def trial(http, coordinator) -> None:
+        await http.put("/v1/problems/t", json={"arms": ARMS, "k": 2, "reward": {"name": "total"}})
+        refused = await http.post("/v1/problems/t/sums", json={"id": "monday", **body})
+        assert refused.status_code == 422
+        assert "the reward is total" in refused.json()["error"]["message"]
+
+    during(trial)
+
+
 def test_more_observations_than_are_exact_are_refused():
     async def trial(http, coordinator) -> None:
         most = ["campers", "tent", "", 2**29, 2**29, 0, 0]

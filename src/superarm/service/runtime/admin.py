@@ -276,6 +276,8 @@ def plan_sums(learner: ProblemState, body: SumsBody, by: str) -> Summed | None:
         raise conflict(f"sums {body.id!r} were given before with other values; choose another id, or replace them")
     if body.id in known.digests and before is None:
         raise conflict(f"sums {body.id!r} are too old to be replaced: the last {KEPT_SUMS} can be")
+    if learner.problem.reward.totals:
+        raise invalid("rows", "the reward is total: no arm has an outcome", "send sets with their totals as outcomes")
     if learner.learnt is not None or (body.patterns and learner.problem.n_items > 1):
         kind = "learnt" if learner.learnt is not None else "several"
         raise invalid("patterns" if body.patterns else "rows", f"the items of this problem are {kind}", "send outcomes")
