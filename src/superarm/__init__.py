@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from superarm.simulation import Instance, Results
     from superarm.simulation import instances as instances
     from superarm.simulation.replicate import simulate
+    from superarm.thresholds import Thresholds
 
 _HOMES = {
     "superarm.actions": "Actions Knapsack Slots Subsets",
@@ -73,6 +74,7 @@ _HOMES = {
     "pooled_thompson uniform",
     "superarm.rewards": "Coverage Linear Logistic Reward Total",
     "superarm.service.client": "connect",
+    "superarm.thresholds": "Thresholds",
     "superarm.simulation": "Instance Results simulate",
 }
 _PACKAGES = (
