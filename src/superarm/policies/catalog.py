@@ -24,6 +24,7 @@ from superarm.policies.directional import directional_kl_moss, directional_kl_uc
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
+from superarm.policies.dirichlet import shapes
 from superarm.policies.single_seed import SingleSeed
 from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
@@ -52,6 +53,7 @@ __all__ = [
     "ladder",
     "ols_ucb_c",
     "pooled_thompson",
+    "shapes",
     "shared_cts",
     "sliding_window",
     "total_thompson",
@@ -99,6 +101,10 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
 @named
 def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
+
+    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenEtAl2016]_ (Algorithm 1): to add
+    the radius to the chance of every threshold is to lower the empirical distribution function by it. SDCB's regret
+    bounds, :math:`O(\log T)` and :math:`\tilde O(\sqrt T)`, hold then.
 
     ``rho`` scales the exploration; the paper has 3.
 
