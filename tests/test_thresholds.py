@@ -65,9 +65,8 @@ def test_unseen_scores_stay_unseen_and_scales_are_stored():
     problem = sa.Problem(n_arms=3, items=scale, actions=sa.Subsets(2))
     assert build(describe(problem)) == problem != problem.changed(thresholds=sa.Thresholds(edges=[0, 1, 5]))
     assert "thresholds" not in describe(sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2)))
-    assert (
-        repr(sa.Thresholds(0, 10)) == "Thresholds(0, 10)" and repr(sa.Thresholds(0, 1, 4)) == "Thresholds(0, 1, bins=4)"
-    )
+    assert repr(sa.Thresholds(0, 10)) == "Thresholds(0, 10)"
+    assert repr(sa.Thresholds(0, 1, 4)) == "Thresholds(0, 1, bins=4)"
 
 
 def test_a_fitted_scale_holds_the_past_and_what_may_come():
@@ -77,7 +76,8 @@ def test_a_fitted_scale_holds_the_past_and_what_may_come():
     assert even == sa.Thresholds(past.min() - beyond, past.max() + beyond)
     heavy = sa.Thresholds.fit(1.0 / (1.0 - np.random.default_rng(1).random(400)) ** 2)
     shares = np.histogram(1.0 / (1.0 - np.random.default_rng(2).random(4000)) ** 2, heavy.edges)[0] / 4000
-    assert len(heavy) == 20 and shares.max() < 0.12  # even bins would hold nearly all scores in the first
+    assert len(heavy) == 20
+    assert shares.max() < 0.12  # even bins would hold nearly all scores in the first
     assert len(sa.Thresholds.fit([3.0] * 9 + [4.0])) == 20
 
 

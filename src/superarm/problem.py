@@ -181,7 +181,7 @@ class Problem(Component):
         return 0.0 if self.thresholds is None else self.thresholds.floor
 
     def values(self, q: Floats, action: Ints) -> Floats:
-        """The reward of each batch of ``action`` (R, K), padded with -1, at the entries ``q``, above ``floor``: (R,)."""
+        """The reward above ``floor`` of each batch of ``action`` (R, K), padded with -1, at the entries ``q``: (R,)."""
         return self.reward.values(self, q, action)
 
     def value(self, p: Any, action: Any) -> float:

@@ -81,9 +81,9 @@ SITUATIONS = (
         lambda problem, whole, listed: problem.thresholds is not None and not listed,
         "policies",
         "shapes",
-        "Items are thresholds of scores: this policy samples whole distributions of scores, and in 1,000 decisions on six "
-        "families of instances its sets came within 8 % of the best set (python -m dev.benchmarks.scores). No regret "
-        "bound is known for it; cucb, which is SDCB here, and kl_ucb have one, and explore for longer.",
+        "Items are thresholds of scores: this policy samples whole distributions of scores, and found the best sets in "
+        "the first 1,000 decisions (python -m dev.benchmarks.scores). No regret bound is known for it; cucb, which is "
+        "SDCB here, and kl_ucb have one, and explore for longer.",
     ),
     Situation(
         lambda problem, whole, listed: whole and problem.n_items > 1 and problem.context is None and _adds_up(problem),

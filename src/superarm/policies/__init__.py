@@ -15,11 +15,11 @@ from superarm.policies.batch import BatchPolicy, Delta, SetBonus
 from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
+from superarm.policies.dirichlet import Shapes
 from superarm.policies.forgetting import Forgetting
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
-from superarm.policies.dirichlet import Shapes
 from superarm.policies.single_seed import SingleSeed
 from superarm.policies.total import GreedyThenCommit, TotalThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy

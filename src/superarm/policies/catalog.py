@@ -21,10 +21,10 @@ from superarm.oracles import Default, Ladder, Oracle, TopArms
 from superarm.policies.batch import escb, escb_delta
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
+from superarm.policies.dirichlet import shapes
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
-from superarm.policies.dirichlet import shapes
 from superarm.policies.single_seed import SingleSeed
 from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
