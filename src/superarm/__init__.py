@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from superarm import simulation as simulation
     from superarm import testing as testing
     from superarm import theory as theory
-    from superarm.actions import Actions, Knapsack, Slots, Subsets
+    from superarm.actions import Actions, Copies, Knapsack, Slots, Subsets
     from superarm.agent import Agent, Decision, recommend
     from superarm.context import Context, Features
     from superarm.context import models as models
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from superarm.thresholds import Thresholds
 
 _HOMES = {
-    "superarm.actions": "Actions Knapsack Slots Subsets",
+    "superarm.actions": "Actions Copies Knapsack Slots Subsets",
     "superarm.agent": "Agent Decision recommend",
     "superarm.context": "Context Features",
     "superarm.core.errors": "InvalidArgument SuperarmError",

@@ -1,7 +1,7 @@
 """Problem: what is to be learnt, without the true parameters."""
 
 from collections.abc import Iterable
-from dataclasses import InitVar
+from dataclasses import InitVar, replace
 from functools import cached_property
 from typing import Any
 
@@ -107,6 +107,10 @@ class Problem(Component):
             if not hasattr(self.context, "validate"):
                 raise InvalidArgument("context", f"{shorten(repr(self.context))} is not a context", "give Context(…)")
             self.context.validate(self.n_arms, self.n_items)
+        plain = self.context is None and isinstance(self.support, Dense) and not self.reward.totals
+        if self.actions.alike is not None and not plain:
+            wrong = "copies share what is learnt, and the problem has a context, a sparse support or the reward Total()"
+            raise InvalidArgument("actions", wrong, "leave these out, or the copies")
         if self.thresholds is not None and len(self.thresholds) != self.n_items:
             wrong = f"{len(self.thresholds)} bins for {self.n_items} items"
             raise InvalidArgument("thresholds", wrong, "give items=Thresholds(…)")
@@ -224,6 +228,17 @@ class Problem(Component):
         pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
         return View(t, tally, keys, tally.pulls, everyone, pinned)
 
+    def shared(self, feedback: Feedback) -> Feedback:
+        """Feedback with a row for each arm that learns from it: for all copies of an arm, where there are copies."""
+        alike = self.actions.alike
+        if alike is None:
+            return feedback
+        told, (_, most) = feedback.action, alike.shape
+        rows = {name: getattr(feedback, name) for name in ("outcome", "seen")}
+        rows = {name: None if part is None else np.repeat(part, most, axis=1) for name, part in rows.items()}
+        action = np.where(told[:, :, None] < 0, -1, alike[told])
+        return replace(feedback, action=action.reshape(len(told), -1), **rows)
+
     def past(
         self,
         arms: Any = None,
@@ -264,7 +279,7 @@ class Problem(Component):
             outcome, shown = (np.array(part)[:, None] for part in zip(*rows, strict=True))
             for segment, j, x, mark in zip(segments, chosen, outcome, shown, strict=True):
                 given = Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None])
-                tally.take(slice(segment, segment + 1)).record(given)  # shares its memory
+                tally.take(slice(segment, segment + 1)).record(self.shared(given))  # shares its memory
         return tally
 
     def _past_totals(self, sets: Any, totals: Any, n: Any) -> Tally:

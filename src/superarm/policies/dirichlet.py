@@ -1,5 +1,7 @@
 """Shapes: Thompson sampling of the whole distributions of scores."""
 
+from typing import Any
+
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
@@ -63,10 +65,10 @@ class Shapes(Policy[Memory]):
             raise InvalidArgument("policy", "shapes needs scores, whose items are thresholds", remedy)
 
     def choose(self, problem: Problem, view: View, memory: Memory) -> Ints:
-        return self.oracle.maximize(problem, self._draw(view), view)
+        return self.oracle.maximize(problem, self._draw(view, problem.actions.alike), view)
 
     def estimates(self, problem: Problem, view: View, memory: Memory) -> tuple[Floats, Floats]:
-        return _above(self._masses(view.tally)), self._draw(view)
+        return _above(self._masses(view.tally)), self._draw(view, problem.actions.alike)
 
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
@@ -82,13 +84,14 @@ class Shapes(Policy[Memory]):
         prior = self.even * even + (1.0 - self.even) * (pooled + even) / (total + 1.0)
         return self.strength * prior + own  # type: ignore[no-any-return]
 
-    def _draw(self, view: View) -> Floats:
+    def _draw(self, view: View, alike: Any) -> Floats:
         """One distribution for every arm, as the chances to reach each threshold: entries (R, n_items, n_arms)."""
         masses = self._masses(view.tally)
         if len(view) > len(masses):  # one tally for many views
             masses = np.repeat(masses, len(view), 0)
         steps = np.arange(1, masses.shape[1] + 1, dtype=np.uint64) * STEP
-        own = mix(states(view.keys, view.t, np.arange(masses.shape[2]))[:, None, :] + steps[:, None])
+        arms = np.arange(masses.shape[2]) if alike is None else alike[:, 0]  # copies have one distribution
+        own = mix(states(view.keys, view.t, arms)[:, None, :] + steps[:, None])
         shape, drawn = (self.sharpness * masses).reshape(-1), np.empty(masses.size)
         op("gammas", 100 * drawn.size)(own.reshape(-1), shape, drawn)
         return _above(drawn.reshape(masses.shape))
