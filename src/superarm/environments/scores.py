@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from superarm.core import streams
 from superarm.core.arrays import HUGE, Floats, Ints, floats
@@ -86,6 +85,8 @@ class Scores(Environment):
         """The scores (R, K) of ``action`` in round ``t``."""
         u = streams.uniform(keys, t, np.maximum(action, 0))[:, :, 0]
         if self.rho:
+            from scipy.special import ndtr
+
             shared = streams.normal(streams.shared_uniform(keys, t))
             u = ndtr(math.sqrt(self.rho) * shared + math.sqrt(1.0 - self.rho) * streams.normal(u))
         sizes = np.array([len(own) for own in self.values])[action]
@@ -116,6 +117,8 @@ class Scores(Environment):
         found = np.full(len(batches), worth[-1])
         if not self.rho:
             return found - functions[batches].prod(1) @ steps  # type: ignore[no-any-return]
+        from scipy.special import ndtr, ndtri
+
         inside = ndtri(functions)
         for node, share in zip(NODES, SHARES, strict=True):
             given = ndtr((inside - math.sqrt(self.rho) * node) / math.sqrt(1.0 - self.rho))
