@@ -40,6 +40,7 @@ class Reported(NamedTuple):
     where a decision is about one item: the others of the batch count as ``silence``. ``total`` is what the whole
     decision did, ``totals`` what disjoint parts of it did: by an arm, or by several. Each is the mean of ``n`` trials.
     ``scores`` are one for each arm of the batch, or by arm, in their own units; None or NaN is one that was not seen.
+    Of arms that are not named, scores may still come; with ``gaps``, also of those that are None in a list.
     """
 
     outcome: Any = None
@@ -159,7 +160,9 @@ def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
     if scale is None:
         wrong = "the items of the problem are no thresholds of scores"
         raise InvalidArgument("scores", wrong, "declare items=Thresholds(low, high), or tell an outcome")
+    missing = UNSEEN
     if not isinstance(given, Mapping):
+        missing = UNKNOWN if reader.gaps else UNSEEN
         listed = list(given) if np.ndim(given) == 1 else []
         if len(listed) != len(record.action):
             remedy = f"give {len(record.action)}, one for each arm in the order of the decision, or scores by arm"
@@ -167,7 +170,7 @@ def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
         given = dict(zip(record.action, listed, strict=True))
     else:
         given = {reader.arm(record, name, "scores"): score for name, score in given.items()}
-    missing, rows, scores = UNKNOWN if reader.gaps else UNSEEN, dict[int, Floats](), dict[int, float]()
+    rows, scores = dict[int, Floats](), dict[int, float]()
     for arm, score in given.items():
         if score is None or (isinstance(score, float) and math.isnan(score)):
             rows[arm] = np.full(len(scale), missing)
@@ -188,6 +191,9 @@ def _read_units(reader: Reader, record: DecisionRecord[Any], units: Sequence[Any
             raise InvalidArgument("feedback.value", wrong, "give exactly one of the two")
         arm = reader.arm(record, unit.arm, "feedback.arm")
         row = rows.setdefault(arm, np.full(reader.size(record, arm), UNKNOWN))
+        if reader.problem.thresholds is not None and unit.item is None and unit.value is not None:
+            wrong = "the items are thresholds of scores"
+            raise InvalidArgument("feedback.value", wrong, 'tell the score of each arm: {"scores": {"arm": 7.5}}')
         value = UNSEEN if unit.value is None else unit.value
         places = _places(reader, record, arm, unit, len(row))
         before = row[places]

@@ -186,5 +186,9 @@ def _decision_data(record: DecisionRecord, state: ProblemState) -> Data:
         by_item = dict(enumerate(values) if own is None else zip(own.tolist(), values, strict=True))
         rows.append((names[arm], chances[place] if chances else None, [by_item.get(i) for i in items]))
     instead = [names[j] for j in asked.policy_action or ()]
+    if state.problem.thresholds is not None:
+        scores = dict(record.scores)
+        rows = [(name, chance, [scores.get(arm)]) for arm, (name, chance, _) in zip(record.action, rows, strict=True)]
+        return {"record": record, "items": ["score"], "rows": rows, "instead": instead, "pending": None, "filled": None}
     codes = {"pending": PENDING, "filled": DEFAULTED}
     return {"record": record, "items": [state.items.all[i] for i in items], "rows": rows, "instead": instead} | codes
