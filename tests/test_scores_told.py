@@ -220,5 +220,5 @@ def test_scores_go_with_thresholds_alone():
         agent.tell(agent.ask(), scores=[1.0, 2.0])
     agent = fresh()
     decision = agent.ask()
-    with pytest.raises(sa.InvalidArgument, match="give total, totals, scores or outcome"):
+    with pytest.raises(sa.InvalidArgument, match="give scores alone"):
         agent.tell(decision, np.zeros((3, 6)), scores=[1.0, 2.0, 3.0])

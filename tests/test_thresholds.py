@@ -107,3 +107,15 @@ def test_wrong_problems_of_scores_are_refused():
         sa.Problem(3, 2, sa.Coverage(), sa.Subsets(2), thresholds=scale)
     with pytest.raises(sa.InvalidArgument, match="no two different scores"):
         sa.Thresholds.fit([1.0, 1.0])
+
+
+def test_a_bound_that_needs_no_gap_does_not_grow_with_the_bins():
+    """It depends on the weights through their sum alone, the range of the scale."""
+    found = []
+    for bins in (1, 5, 40):
+        scores = sa.instances.best_of(
+            [{"norm": [0.5, 0.05]}, {"norm": [0.4, 0.2]}, {"norm": [0.3, 0.1]}], k=2, bins=bins
+        )
+        told = sa.Instance(scores.problem, sa.environments.Bernoulli(scores.p))
+        found.append(sa.theory.bounds(told, sa.kl_ucb(), [10**4, 10**6])["upper_bound_kl_default_gap_free"].value[-1])
+    assert found == pytest.approx([found[0]] * 3)

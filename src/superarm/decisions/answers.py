@@ -88,9 +88,10 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
     if sum(way is not None for way in ways) != 1:
-        plain = all(way is None for way in ways[3:])
-        wrong = "give feedback or outcome, and not both" if plain else "given beside others"
-        remedy = "feedback is a list of units" if plain else "give total, totals, scores or outcome"
+        told = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
+        wrong = "given beside others" if told else "give feedback or outcome, and not both"
+        remedy = "give total, totals or outcome" if told else "feedback is a list of units"
+        remedy = "give scores alone" if "scores" in told else remedy
         raise InvalidArgument("feedback", wrong, remedy)
     if answer.scores is not None:
         return _read_scores(reader, record, answer)
