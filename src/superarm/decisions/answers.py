@@ -88,10 +88,10 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
     if sum(way is not None for way in ways) != 1:
-        told = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
-        wrong = "given beside others" if told else "give feedback or outcome, and not both"
-        remedy = "give total, totals or outcome" if told else "feedback is a list of units"
-        remedy = "give scores alone" if "scores" in told else remedy
+        others = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
+        wrong = "given beside others" if others else "give feedback or outcome, and not both"
+        remedy = "give total, totals or outcome" if others else "feedback is a list of units"
+        remedy = "give scores alone" if "scores" in others else remedy
         raise InvalidArgument("feedback", wrong, remedy)
     if answer.scores is not None:
         return _read_scores(reader, record, answer)
