@@ -161,6 +161,33 @@ def test_everything_is_in_the_units_of_scores():
     assert "Thresholds(-5, 10, bins=6)" in repr(agent)
 
 
+def test_segments_claim_by_their_own_scores():
+    """One segment has scores of 2, the other of 8: so are the claims."""
+    context = sa.Context(
+        sa.Features(categorical={"country": ["NO", "other"]}), model=sa.models.Segments(by=["country"])
+    )
+    problem = sa.Problem(n_arms=3, items=sa.Thresholds(0, 10, bins=5), actions=sa.Subsets(2), context=context)
+    agent, claimed = sa.Agent(problem, seed=0), {}
+    for n in range(30):
+        country = ("NO", "other")[n % 2]
+        decision = agent.ask(context={"country": country})
+        agent.tell(decision, scores=[2.0 if country == "NO" else 8.0] * 2)
+        claimed[country] = decision.claimed
+    assert claimed == {"NO": pytest.approx(2.0), "other": pytest.approx(8.0)}
+    assert agent.claims.realised == pytest.approx(5.0, abs=0.5)
+
+
+def test_silence_is_the_lowest_score():
+    agent = sa.Agent(PROBLEM, seed=0, silence=0.0)
+    decision = agent.ask()
+    assert agent.tally.pulls.sum() == 3.0
+    agent.tell(decision, scores={decision.action[0]: 4.0}, more=True)
+    known = sorted(row["score"] for row in agent.table() if row["pulls"])
+    assert known == pytest.approx([-5.0, -5.0, 4.0], abs=1e-6)
+    with pytest.raises(sa.InvalidArgument, match="give 0, the lowest score"):
+        sa.Agent(PROBLEM, silence=0.5)
+
+
 def test_scores_beyond_the_scale_count_as_its_ends_and_warn_once():
     agent = fresh()
     for n in range(40):
@@ -201,7 +228,7 @@ def test_fractions_that_are_told_as_chances_warn_once(monkeypatch):
         ([[1.0, 2.0, 3.0]], "scores: shape (1, 3); give 3"),
         ([1.0, "high", 2.0], "scores: str is not an array of numbers"),
         ([1.0, float("inf"), 2.0], "give finite numbers"),
-        ({"nobody": 1.0}, "'nobody' is not in the slate"),
+        ({"nobody": 1.0}, "unknown name 'nobody'"),
     ],
 )
 def test_wrong_scores_are_refused_and_change_nothing(scores, message):

@@ -218,6 +218,16 @@ def test_copies_of_an_arm_share_what_is_learnt(http):
     assert (reply.status_code, "other copies" in reply.text) == (422, True)
 
 
+def test_thresholds_are_neither_added_nor_retired(http):
+    name = create(http)
+    for change in ({"add": ["11"]}, {"retire": ["10"]}):
+        reply = http.post(path(name, "items"), json=change)
+        assert (reply.status_code, "thresholds of scores" in reply.text) == (422, True), reply.text
+    assert "scores, or items" in http.post(path(name, "decisions"), json={"items": ["10"]}).text
+    assert http.post(path(name, "arms"), json={"add": ["e"]}).status_code == 200
+    assert ask(http, name, pinned=["e"])["arms"][0] == "e"
+
+
 def test_the_client_tells_lists_and_scores_by_arm(served):
     service = sa.connect(served.url)
     remote = service.create(f"scores-{next(_names)}", ARMS, k=3, scores=SCALE, settings={"window_s": None})

@@ -126,6 +126,8 @@ class Agent:
         self._decisions = Decisions(remember)
         self._paused: dict[str, datetime] = {}
         self._scores, self._fractions = ScoreCounts(), Fractions()
+        if self.silence and problem.thresholds is not None:
+            raise InvalidArgument("silence", f"{silence}, and scores are told", "give 0, the lowest score, or None")
         if tally is not None:
             self.warm_start(tally)
 
@@ -302,9 +304,14 @@ class Agent:
     def _claim(self, view: View, action: Ints) -> float | None:
         """What a batch is expected to be worth by the means of its arms, where scores are told."""
         tally, problem = view.tally, self.problem
-        if problem.thresholds is None or problem.context is not None or not (tally.pulls[0, action] > 0.0).all():
+        context, row = problem.context, slice(0, 1)
+        if problem.thresholds is None or (context is not None and context.dimension(problem.n_items)):
             return None
-        return problem.floor + float(problem.values(tally.mean, action[None])[0])
+        if len(tally) > 1:
+            row = slice(int(view.context.segment[0]), int(view.context.segment[0]) + 1)
+        if not (tally.pulls[row][:, action] > 0.0).all():
+            return None
+        return problem.floor + float(problem.values(tally.mean[row], action[None])[0])
 
     def _end_pauses(self, now: datetime | None) -> None:
         """Bring back the arms whose pause is over."""

@@ -170,7 +170,9 @@ def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
             raise InvalidArgument("scores", f"shape {np.shape(given)}", remedy)
         given = dict(zip(record.action, listed, strict=True))
     else:
-        given = {reader.arm(record, name, "scores"): score for name, score in given.items()}
+        numbered = reader.arms.numbers(given).tolist()
+        named = [reader.arm(record, reader.arms.all[number], "scores") for number in numbered]
+        given = dict(zip(named, given.values(), strict=True))
     rows, scores = dict[int, Floats](), dict[int, float]()
     for arm, score in given.items():
         if score is None or (isinstance(score, float) and math.isnan(score)):

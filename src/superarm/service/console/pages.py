@@ -130,7 +130,8 @@ def _problem_data(state: ProblemState, view: PageView, stratum: int | None, heal
     about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
     named = {name: number for name, number in state.strata.items() if number not in gone}
     about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
-    about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
+    items = [] if state.problem.thresholds is not None else [name for name in named if named[name] >= 0]
+    about |= {"items": items, "usual": _control_slate(state)}
     about |= {"segments": [name for name in named if named[name] < 0]}
     about |= {"warnings": list_warnings(state), "paused": settings.paused, "totals": state.problem.reward.totals}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}

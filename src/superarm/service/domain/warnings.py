@@ -107,7 +107,8 @@ def say_need(learner: ProblemState) -> str:
         since = next((one.version for one in learner.learnt.versions if len(one.shares) > 1), 0)
         return learner.learnt.need().say(f"slates are chosen for all of them, since version {since} of the items")
     earned = learner.history.earned(learner.weighty_items)
-    one = learner.problem.n_items == 1 and isinstance(learner.problem.reward, Coverage)
+    own = learner.problem
+    one = own.n_items == 1 and own.thresholds is None and isinstance(own.reward, Coverage)
     if not one or earned is None or earned.gap is None or not math.isfinite(earned.gap.reach):
         return ""
     gap, reach = earned.gap
