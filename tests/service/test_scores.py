@@ -13,6 +13,7 @@ from superarm.decisions import Told
 from superarm.service.mcp import build_server
 from superarm.service.server import open_store
 from superarm.service.storage.snapshot import verify
+from superarm.service.storage.tables import rows as table_rows
 
 from .running import Server
 from .test_mcp import call
@@ -129,18 +130,25 @@ def test_kill_9_loses_no_score_and_a_restart_decides_as_before(sqlite_file):
     store = open_store(sqlite_file, serving=False)
     assert verify(store).faults == []
     lines = [read.entry.event for read in store.tail({}) if isinstance(read.entry.event, Told)]
+    exported = {row["arm"]: row["score"] for row in table_rows(store) if row["decision"] == "pending"}
     store.close()
+    assert exported == {arm: 4.5 if arm == pending["arms"][0] else None for arm in pending["arms"]}
     logged = [score for event in lines for _, score in event.scores]
     assert {s for scores in told.values() for s in scores.values() if s is not None} | {4.5} <= set(logged)
     with Server(sqlite_file) as server, httpx.Client(base_url=server.url, timeout=30.0) as http:
         assert (arms(http, "p"), http.get(path("p", "decisions", "d3")).json()) == before
         tell(http, "p", "pending", scores=dict(zip(pending["arms"][1:], [None, 2.0], strict=True)))
         after = ask(http, "p", id="next")["arms"]
+        tell(http, "p", "next", scores={after[0]: -7.25})
         again = arms(http, "p")
-        server.kill()
+    # it was stopped, and left a snapshot with the scores of pending decisions
     with Server(sqlite_file) as server, httpx.Client(base_url=server.url, timeout=30.0) as http:
         assert arms(http, "p") == again
         assert http.post(path("p", "decisions"), json={"id": "next"}).json()["arms"] == after
+        assert http.get(path("p", "decisions", "next")).json()["scores"] == {after[0]: -7.25}
+        tell(http, "p", "next", scores={after[0]: 1.5}, amend=True)
+        tell(http, "p", "next", scores=dict.fromkeys(after[1:]))
+        assert http.get(path("p", "decisions", "next")).json()["scores"] == {after[0]: 1.5}
 
 
 def test_past_scores_under_another_scale_are_what_would_have_been_learnt(http):
