@@ -15,12 +15,12 @@ from superarm.agent.explanations import Explanation, describe_agent, explain_dec
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
 from superarm.agent.recommendation import recommend
-from superarm.agent.scores import Claims, Fractions, ScoreCounts
+from superarm.agent.scores import Claims, Fractions, ScoreCounts, claim_of
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
-from superarm.core.tally import Tally, View
+from superarm.core.tally import Tally
 from superarm.core.totals import TotalTally, Worth
 from superarm.decisions import (
     UNSEEN,
@@ -292,7 +292,9 @@ class Agent:
             words = self._words(context)
         action.flags.writeable = False
         arms = tuple(action.tolist())
-        decision = Decision(name, t, action, tuple([learner.arms.all[j] for j in arms]), self._claim(view, action))
+        decision = Decision(
+            name, t, action, tuple([learner.arms.all[j] for j in arms]), claim_of(learner.problem, view, action)
+        )
         widths = self._widths(arms)
         joint = self.problem.reward.totals
         made = MadeDecision(
@@ -300,18 +302,6 @@ class Agent:
         )
         self._put(None, open_record(made))
         return decision
-
-    def _claim(self, view: View, action: Ints) -> float | None:
-        """What a batch is expected to be worth by the means of its arms, where scores are told."""
-        tally, problem = view.tally, self.problem
-        context, row = problem.context, slice(0, 1)
-        if problem.thresholds is None or (context is not None and context.dimension(problem.n_items)):
-            return None
-        if len(tally) > 1:
-            row = slice(int(view.context.segment[0]), int(view.context.segment[0]) + 1)
-        if not (tally.pulls[row][:, action] > 0.0).all():
-            return None
-        return problem.floor + float(problem.values(tally.mean[row], action[None])[0])
 
     def _end_pauses(self, now: datetime | None) -> None:
         """Bring back the arms whose pause is over."""

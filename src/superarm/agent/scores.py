@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Self
 
 from superarm.agent.decisions import Record
 from superarm.agent.outcomes import Scale
-from superarm.core.tally import round_to_grid
+from superarm.core.arrays import Ints
+from superarm.core.tally import View, round_to_grid
 from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.thresholds import Thresholds
@@ -15,6 +16,18 @@ CLIPPED, MANY = 0.01, 100
 """From so large a share of scores beyond the scale on, of so many or more, the agent warns."""
 SHARES = 10
 """So many different fractions may be shares of something; more are probably scores."""
+
+
+def claim_of(problem: Problem, view: View, action: Ints) -> float | None:
+    """What a batch is expected to be worth by the means of its arms, where scores are told; None if some have none."""
+    tally, context, row = view.tally, problem.context, slice(0, 1)
+    if problem.thresholds is None or (context is not None and context.dimension(problem.n_items)):
+        return None
+    if len(tally) > 1:
+        row = slice(int(view.context.segment[0]), int(view.context.segment[0]) + 1)
+    if not (tally.pulls[row][:, action] > 0.0).all():
+        return None
+    return problem.floor + float(problem.values(tally.mean[row], action[None])[0])
 
 
 class Claims(NamedTuple):
