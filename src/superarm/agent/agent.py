@@ -15,7 +15,7 @@ from superarm.agent.explanations import Explanation, describe_agent, explain_dec
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
 from superarm.agent.recommendation import recommend
-from superarm.agent.scores import Claims, Fractions, ScoreCounts, claim_of
+from superarm.agent.scores import Claimed, Fractions, ScoreCounts, claim_of
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.streams import Seed, run_keys, seed_sequence
@@ -169,7 +169,7 @@ class Agent:
 
     @property
     @_in_turn
-    def claims(self) -> Claims | None:
+    def claims(self) -> Claimed | None:
         """What sets claimed, and what their best scores were worth, on average; None before scores of one were told."""
         return self._scores.claims
 

@@ -30,12 +30,12 @@ def claim_of(problem: Problem, view: View, action: Ints) -> float | None:
     return problem.floor + float(problem.values(tally.mean[row], action[None])[0])
 
 
-class Claims(NamedTuple):
+class Claimed(NamedTuple):
     """What sets claimed when they were chosen beside what their best scores were worth: means over ``sets``.
 
     Scores of which one is high when the others are, as those of easy prompts, make claims too high.
 
-    >>> print(Claims(40, 8.25, 7.5))
+    >>> print(Claimed(40, 8.25, 7.5))
     claimed 8.25 beside realised 7.5 in 40 sets (x1.100)
     """
 
@@ -85,10 +85,10 @@ class ScoreCounts:
             )
 
     @property
-    def claims(self) -> Claims | None:
+    def claims(self) -> Claimed | None:
         """Means of what was claimed and what came; None before the first set."""
         n = self.sets
-        return Claims(n, self.claimed / n, self.realised / n) if n else None
+        return Claimed(n, self.claimed / n, self.realised / n) if n else None
 
     def to_plain(self) -> list[Any]:
         """Its numbers as a list."""
