@@ -4,6 +4,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -538,7 +539,7 @@ class Agent:
             "coin": f"{int(self._rounding[0]):016x}",
             "book": decisions_to_plain(self._decisions),
             **({} if self.silence is None else {"silence": self.silence}),
-            **({} if self.problem.thresholds is None else {"scores": self._scores.to_plain()}),
+            **({} if self.problem.thresholds is None else {"scores": list(astuple(self._scores))}),
             **({} if not self._paused else {"paused": {arm: end.isoformat() for arm, end in self._paused.items()}}),
         }
 
@@ -555,7 +556,7 @@ class Agent:
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
         agent.learner = learner_from_plain(state)
         agent._paused = {arm: datetime.fromisoformat(end) for arm, end in state.get("paused", {}).items()}
-        agent._scores, agent._fractions = ScoreCounts.from_plain(state.get("scores", [])), Fractions()
+        agent._scores, agent._fractions = ScoreCounts(*state.get("scores", [])), Fractions()
         agent._decisions, agent.silence = decisions_from_plain(state["book"], agent.learner), state.get("silence")
         for record in agent._decisions.pending.values():
             agent.learner.wait(record, record.asked.context)

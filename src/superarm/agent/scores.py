@@ -1,8 +1,8 @@
 """What is known of scores beside the tally: how many lie beyond the scale, and what sets claimed beside what came."""
 
 import warnings
-from dataclasses import astuple, dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from superarm.agent.decisions import Record
 from superarm.agent.outcomes import Scale
@@ -89,15 +89,6 @@ class ScoreCounts:
         """Means of what was claimed and what came; None before the first set."""
         n = self.sets
         return Claimed(n, self.claimed / n, self.realised / n) if n else None
-
-    def to_plain(self) -> list[Any]:
-        """Its numbers as a list."""
-        return list(astuple(self))
-
-    @classmethod
-    def from_plain(cls, plain: list[Any]) -> Self:
-        """What ``to_plain`` returned."""
-        return cls(*plain)
 
 
 class Fractions:
