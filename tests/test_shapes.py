@@ -99,7 +99,7 @@ def test_a_bold_arm_beats_a_second_safe_one():
 
 
 class SDCB:
-    """Algorithm 1 on scores that are kept themselves: lower every empirical distribution function, then be greedy.
+    """SDCB on scores that are kept themselves: lower every empirical distribution function, then be greedy.
 
     It knows nothing of bins, items or tallies: distribution functions are over the distinct scores ``values``. Like the
     library, it plays arms without a score first, and breaks ties by fewest plays, then by number.

@@ -102,9 +102,9 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
 def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
 
-    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenEtAl2016]_ (Algorithm 1): to add
-    the radius to the chance of every threshold is to lower the empirical distribution function by it. SDCB's regret
-    bounds, :math:`O(\log T)` and :math:`\tilde O(\sqrt T)`, hold then.
+    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenEtAl2016]_ with this radius: to
+    add it to the chance of every threshold is to lower the empirical distribution function by it. SDCB's regret is
+    :math:`O(\log T)` and :math:`\tilde O(\sqrt T)`.
 
     ``rho`` scales the exploration; the paper has 3.
 
