@@ -130,6 +130,20 @@ def _off_grid(n, rng):
     return _bag(costs, costs.max() + rng.random())
 
 
+def _copies(n, rng):
+    """Of two arms, with prices or without."""
+    first = int(rng.integers(1, n))
+    if rng.random() < 0.5:
+        k = int(rng.integers(1, n + 1))
+        return sets.Copies({"a": first, "b": n - first}, k), lambda batch: len(batch) <= k
+    prices = {"a": 1.0, "b": 2.5}
+    costs = [1.0] * first + [2.5] * (n - first)
+    budget = 2.5 + float(rng.integers(0, 5)) / 2.0
+    return sets.Copies(
+        {"a": first, "b": n - first}, budget, prices
+    ), lambda batch: sum(costs[j] for j in batch) <= budget
+
+
 def _slots(n, rng):
     allowed = rng.random((3, n)) < 0.5
     allowed[rng.integers(0, 3, n), np.arange(n)] = True
@@ -155,6 +169,7 @@ KINDS = {
     "paths": _paths,
     "knapsack": _knapsack,
     "off-grid": _off_grid,
+    "copies": _copies,
     "slots": _slots,
 }
 PINNED = [f"pinned {kind}" for kind in KINDS]

@@ -34,6 +34,7 @@ from superarm.problem import Problem
 from superarm.rewards import Reward, Smoothness
 from superarm.simulation import Instance
 from superarm.testing import ContractViolation, check
+from superarm.thresholds import Thresholds
 from tests.action_sets import NoNeighbours
 
 P = np.linspace(0.05, 0.95, 12).reshape(4, 3)
@@ -57,6 +58,7 @@ GOOD = [
         sets.GraphicMatroid(4, SQUARE),
         sets.SpanningTrees(4, SQUARE),
         sets.Knapsack([1.0, 2.0, 3.0, 2.0, 1.0, 1.5], 4.0),
+        sets.Copies({"a": 4, "b": 2}, 3),
     ),
     *(sets.Matching(3, 3, [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]), sets.Pinned(Subsets(3), [4])),
     sets.Intersection(
@@ -104,6 +106,8 @@ ON_A_PROBLEM = [
     (environments.CostlyCascade(P[:, 0], [0.1, 0.2, 0, 1]), lambda one: testing.check_environment(one, LADDER)),
     (environments.Switching([P, P[:, ::-1]], [1, 5000]), lambda one: testing.check_environment(one, FOUR)),
     (environments.Cohorts(P[:, [0, 1, 2, 0]], [0, 1, 3, 4]), lambda one: testing.check_environment(one, FOUR)),
+    (policies.shapes(), lambda one: testing.check_policy(one, SCORED)),
+    (environments.Scores([[0, 5], {"norm": [4, 2]}, [9], [1, 2]]), lambda one: testing.check_environment(one, SCORED)),
     (environments.FreeSamples(environments.Bernoulli(P)), lambda one: testing.check_environment(one, FOUR)),
     (
         environments.ContextTable(np.ones((2, 1)), [0, 0], [P.reshape(-1), P[::-1].reshape(-1)], [1.0, 1.0]),
@@ -111,6 +115,7 @@ ON_A_PROBLEM = [
     ),
 ]
 FOUR = Problem(4, 3, rewards.Coverage(), Subsets(1))
+SCORED = Problem(n_arms=4, items=Thresholds(0, 10), actions=Subsets(1))
 LADDER = Problem(4, 2, rewards.Coverage(), Subsets(1))
 VALUES = [
     *(CONTEXT, CONTEXT.features, context.models.Linear(shared=True), context.models.Logistic(prior_mean=0.1)),
@@ -119,7 +124,13 @@ VALUES = [
     *(contextual.GroupedPolicy(indices.KL()), contextual.Ellipsoid(), contextual.GaussianPosterior()),
     *(contextual.VarianceWeighted(), policies.escb_delta().bonus, Covariance()),
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
-    *(FOUR, FOUR.support, Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support, policy(print)),
+    *(
+        SCORED.thresholds,
+        FOUR,
+        FOUR.support,
+        Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support,
+        policy(print),
+    ),
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
     environments.Totals(environments.Bernoulli(P), rewards.Coverage()),
     Instance(FOUR, environments.Bernoulli(P)),

@@ -141,7 +141,11 @@ def test_replications_do_not_see_each_other_and_may_share_parameters(kind, rewar
             np.testing.assert_array_equal(oracle.maximize(ours, q[:1], view), oracle.maximize(ours, shared, view))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+NOT_SHARED = [kind for kind in KINDS if kind != "copies"]
+"""Kinds for problems with a sparse support, which copies do not go with."""
+
+
+@pytest.mark.parametrize("kind", NOT_SHARED)
 def test_sparse_problems_and_exact_search(kind):
     for sparse, p, view, _ in instances(kind, "Coverage", 2, sparse=True):
         q = entries(sparse, p)
@@ -163,7 +167,7 @@ def test_sparse_problems_and_exact_search(kind):
         assert sparse.value(p[0], found.action) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NOT_SHARED)
 @pytest.mark.parametrize("reward", ["Linear", "Coverage", "Logistic"])
 def test_lazy_greedy_picks_as_greedy_does(kind, reward, monkeypatch):
     monkeypatch.setattr(greedy, "LAZY_FROM_ENTRIES", 0)

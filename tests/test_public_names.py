@@ -14,9 +14,20 @@ import pytest
 import superarm as sa
 
 AT_THE_TOP = [
-    *("Actions", "Agent", "Context", "Coverage", "Decision", "Environment", "Experiment", "Features", "Index"),
+    *(
+        "Actions",
+        "Agent",
+        "Context",
+        "Copies",
+        "Coverage",
+        "Decision",
+        "Environment",
+        "Experiment",
+        "Features",
+        "Index",
+    ),
     *("IndexPolicy", "Instance", "InvalidArgument", "Knapsack", "Linear", "Logistic", "Oracle", "Policy", "Problem"),
-    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Table", "Tally", "Total"),
+    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Table", "Tally", "Thresholds", "Total"),
     *("bc_ucb", "connect", "cts", "cucb", "directional_kl_moss", "kl_moss", "kl_ucb", "policy", "pooled_thompson"),
     *("recommend", "simulate", "uniform"),
 ]

@@ -35,6 +35,11 @@ PICTURES = {
         [],
         "How often the best guess is right, over scored sets, for superarm, linear Thompson sampling and random sets",
     ),
+    "examples/best_of.py": (
+        "guides/scores.svg",
+        [],
+        "Mark of the delivered answer over prompts: sets for the best mark, the three highest means, random sets",
+    ),
     "examples/shelf.py": (
         "guides/shelf.svg",
         [],

@@ -15,6 +15,7 @@ PACKAGES = {
     "superarm.contextual": "Policies with a context",
     "superarm.problem": "Problems",
     "superarm.rewards": "Rewards",
+    "superarm.thresholds": "Scores",
     "superarm.actions": "Action sets",
     "superarm.context": "Context",
     "superarm.context.models": "Models of contexts",

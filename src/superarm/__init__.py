@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from superarm import testing as testing
     from superarm import theory as theory
     from superarm import warehouse as warehouse
-    from superarm.actions import Actions, Knapsack, Slots, Subsets
+    from superarm.actions import Actions, Copies, Knapsack, Slots, Subsets
     from superarm.agent import Agent, Decision, recommend
     from superarm.context import Context, Features
     from superarm.context import models as models
@@ -59,9 +59,10 @@ if TYPE_CHECKING:
     from superarm.simulation import instances as instances
     from superarm.simulation.replicate import simulate
     from superarm.tables import Table
+    from superarm.thresholds import Thresholds
 
 _HOMES = {
-    "superarm.actions": "Actions Knapsack Slots Subsets",
+    "superarm.actions": "Actions Copies Knapsack Slots Subsets",
     "superarm.agent": "Agent Decision recommend",
     "superarm.context": "Context Features",
     "superarm.core.errors": "InvalidArgument SuperarmError",
@@ -75,6 +76,7 @@ _HOMES = {
     "pooled_thompson uniform",
     "superarm.rewards": "Coverage Linear Logistic Reward Total",
     "superarm.service.client": "connect",
+    "superarm.thresholds": "Thresholds",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tables": "Table",
 }

@@ -1,7 +1,7 @@
 """Problem: what is to be learnt, without the true parameters."""
 
 from collections.abc import Iterable
-from dataclasses import InitVar
+from dataclasses import InitVar, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from superarm.core.tally import GRID, Feedback, Tally, View
 from superarm.core.totals import MAX_ARMS, TotalTally, check_trials, joint_feedback
 from superarm.output.labels import align, is_frame, numbered
 from superarm.rewards import Coverage, Reward
+from superarm.thresholds import Thresholds
 
 MAX_DIMENSION = 2**31
 """Dimensions of a problem are below this."""
@@ -42,7 +43,10 @@ class Problem(Component):
         What is known of users and arms, if outcomes depend on it: ``superarm.Context(…)``.
     items
         Items that were learnt by ``superarm.items.learn``, in place of ``n_arms``, ``n_items``, ``weights`` and, unless
-        it is given, the reward ``Coverage()``: ``Problem(items=items, actions=Subsets(5))``.
+        it is given, the reward ``Coverage()``: ``Problem(items=items, actions=Subsets(5))``. Or ``Thresholds``, where
+        every arm has a score and the best one counts: ``Problem(n_arms=5, items=Thresholds(0, 10), actions=…)``.
+    thresholds
+        The scale of scores; ``items`` sets it.
 
     Raises
     ------
@@ -67,15 +71,22 @@ class Problem(Component):
     support: Any = None
     context: Any = None
     items: InitVar[Any] = None
+    thresholds: Thresholds | None = None
 
     def __post_init__(self, items: Any) -> None:  # type: ignore[override]
-        if items is not None:
+        if isinstance(items, Thresholds):
+            if self.n_items or self.weights is not None:
+                raise InvalidArgument("items", "given beside what they say", "leave out n_items and weights")
+            given = {"n_items": len(items), "weights": items.weights, "reward": self.reward or Coverage()}
+            for name, value in {**given, "thresholds": items}.items():
+                self.convert(name, value)
+        elif items is not None:
             if self.n_arms or self.n_items or self.weights is not None:
                 remedy = "leave out n_arms, n_items and weights, which they say"
                 raise InvalidArgument("items", "given beside what they say", remedy)
             n_arms, n_items = items.p.shape
-            given = {"n_arms": n_arms, "n_items": n_items, "weights": items.shares, "reward": self.reward or Coverage()}
-            for name, value in given.items():
+            learnt = {"n_arms": n_arms, "n_items": n_items, "weights": items.shares}
+            for name, value in {**learnt, "reward": self.reward or Coverage()}.items():
                 self.convert(name, value)
         if getattr(self.reward, "totals", False) and not self.n_items:
             self.convert("n_items", 1)
@@ -96,6 +107,13 @@ class Problem(Component):
             if not hasattr(self.context, "validate"):
                 raise InvalidArgument("context", f"{shorten(repr(self.context))} is not a context", "give Context(…)")
             self.context.validate(self.n_arms, self.n_items)
+        plain = self.context is None and isinstance(self.support, Dense) and not self.reward.totals
+        if self.actions.alike is not None and not plain:
+            wrong = "copies share what is learnt, and the problem has a context, a sparse support or the reward Total()"
+            raise InvalidArgument("actions", wrong, "leave these out, or the copies")
+        if self.thresholds is not None and len(self.thresholds) != self.n_items:
+            wrong = f"{len(self.thresholds)} bins for {self.n_items} items"
+            raise InvalidArgument("thresholds", wrong, "give items=Thresholds(…)")
         if self.reward.totals:
             self._check_totals()
 
@@ -117,9 +135,15 @@ class Problem(Component):
         low, high = float(self.weights.min()), float(self.weights.max())
         weights = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         entries = "" if isinstance(self.support, Dense) else f", {self.n_entries} entries"
-        parts = f"{self.n_arms} arms, {self.n_items} items of weight {weights}, {self.reward!r}"
+        items = f"{self.n_items} items of weight {weights}" if self.thresholds is None else repr(self.thresholds)
+        parts = f"{self.n_arms} arms, {items}, {self.reward!r}"
         context = "" if self.context is None else ", with a context"
         return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}>"
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name; without a scale of scores, as they were before there was one, with equal digests."""
+        given = super().parameters()
+        return {name: value for name, value in given.items() if name != "thresholds" or value is not None}
 
     def changed(self, **changes: Any) -> "Problem":
         """The same problem with other parameters.
@@ -155,13 +179,18 @@ class Problem(Component):
             raise InvalidArgument(name, "stores other entries than the support", remedy)
         return self.support.to_entries(values)  # type: ignore[no-any-return]
 
+    @property
+    def floor(self) -> float:
+        """What the empty batch is worth: that of the lowest score where items are thresholds, otherwise 0."""
+        return 0.0 if self.thresholds is None else self.thresholds.floor
+
     def values(self, q: Floats, action: Ints) -> Floats:
-        """The reward of each batch of ``action`` (R, K), padded with -1, at the entries ``q``: (R,)."""
+        """The reward above ``floor`` of each batch of ``action`` (R, K), padded with -1, at the entries ``q``: (R,)."""
         return self.reward.values(self, q, action)
 
     def value(self, p: Any, action: Any) -> float:
-        """The reward r(action; p) at the parameters ``p`` (n_arms, n_items)."""
-        return float(self.values(self.entries(p), self.action(action)[None])[0])
+        """The reward r(action; p) at the parameters ``p`` (n_arms, n_items); of thresholds in the units of scores."""
+        return self.floor + float(self.values(self.entries(p), self.action(action)[None])[0])
 
     def gradient(self, p: Any, action: Any) -> Floats:
         """The derivatives of r(action; p) with respect to p, in the shape of p; zero for arms outside of ``action``."""
@@ -198,6 +227,17 @@ class Problem(Component):
         everyone = np.ones((len(tally), self.n_arms), bool)
         pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
         return View(t, tally, keys, tally.pulls, everyone, pinned)
+
+    def shared(self, feedback: Feedback) -> Feedback:
+        """Feedback with a row for each arm that learns from it: for all copies of an arm, where there are copies."""
+        alike = self.actions.alike
+        if alike is None:
+            return feedback
+        told, (_, most) = feedback.action, alike.shape
+        rows = {name: getattr(feedback, name) for name in ("outcome", "seen")}
+        rows = {name: None if part is None else np.repeat(part, most, axis=1) for name, part in rows.items()}
+        action = np.where(told[:, :, None] < 0, -1, alike[told])
+        return replace(feedback, action=action.reshape(len(told), -1), **rows)
 
     def past(
         self,
@@ -239,7 +279,7 @@ class Problem(Component):
             outcome, shown = (np.array(part)[:, None] for part in zip(*rows, strict=True))
             for segment, j, x, mark in zip(segments, chosen, outcome, shown, strict=True):
                 given = Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None])
-                tally.take(slice(segment, segment + 1)).record(given)  # shares its memory
+                tally.take(slice(segment, segment + 1)).record(self.shared(given))  # shares its memory
         return tally
 
     def _past_totals(self, sets: Any, totals: Any, n: Any) -> Tally:

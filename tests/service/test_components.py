@@ -29,7 +29,7 @@ MODULAR = {"escb", "escb_c", "ols_ucb_c"}
 """Policies for modular rewards only."""
 RANDOM = {"cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade", "epsilon_greedy", "uniform"}
 RANDOM |= {"total_thompson"}
-RANDOM |= {"comb_lin_ts", "logistic_ts"}
+RANDOM |= {"comb_lin_ts", "logistic_ts", "shapes"}
 WHOLE = {"escb", "escb_delta", "escb_c", "ols_ucb_c"}
 LISTS = {"cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v", "ladder", "ts_cascade"}
 
@@ -58,6 +58,7 @@ def test_everything_that_can_be_named_can_be_created():
                 more |= {"context": {"features": {}, "model": model}}
             more |= {"items": ["x"], "reward": {"name": "total"}} if name == "total_thompson" else {}
             more |= {"items": ["x"]} if name == "c3_ucb" else {}  # for lists
+            more |= {"items": ["value"], "scores": {"low": 0, "high": 1}} if name == "shapes" else {}
             settings = {"window_s": None, "policy": {"name": name, "parameters": given}}
             reply = await http.put(f"/v1/problems/{name}", json={**SPEC, **more, "settings": settings})
             assert reply.status_code == 201, reply.text

@@ -21,6 +21,8 @@ def spec_of(policy: str, seed: int = 1, **more) -> dict:
         spec["items"] = ["x"]
     if policy == "total_thompson":
         spec |= {"items": ["x"], "reward": {"name": "total"}}
+    if policy == "shapes":  # which is told parts of its two bins
+        spec |= {"items": ["value"], "scores": {"low": 0, "high": 1, "bins": 2}}
     if policy in MODULAR:
         spec["reward"] = {"name": "linear"}
     if policy.endswith("_t"):
@@ -51,7 +53,8 @@ async def play(http, spec: dict, policy: str, first: int = 0, n: int = N_DECISIO
         assert made.status_code == 201, made.text
         slates.append(made.json()["arms"])
         told = await http.post(
-            f"/v1/problems/p/decisions/d{t}/feedback", json=feedback_to(policy, slates[-1], t, len(spec["items"]))
+            f"/v1/problems/p/decisions/d{t}/feedback",
+            json=feedback_to(policy, slates[-1], t, 2 if "scores" in spec else len(spec["items"])),
         )
         assert (told.status_code, told.json()["applied"]) == (200, True), told.text
     return slates

@@ -34,6 +34,8 @@ export interface ArmRow {
   variance: (number | null)[];
   /** The names of these items, where the arm can touch some items only. */
   items?: string[];
+  /** The mean of its scores, where the problem has `scores`; null if none was told. */
+  score?: number | null;
 }
 
 /** Arms to add and to retire. */
@@ -43,7 +45,7 @@ export interface ArmsBody {
   /** Arms that no new slate may have. */
   retire?: string[];
   /** The action set of all arms: other prices or limits, or what may be done with new arms. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec | null;
   /** The items of each new arm, where arms can touch some items only. */
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
@@ -124,6 +126,7 @@ export interface BulkLine {
   total?: number | null;
   totals?: PartBody[] | null;
   n?: number;
+  scores?: Record<string, number | null> | null;
   decision: string;
 }
 
@@ -153,6 +156,24 @@ export interface Control {
   share?: number;
   /** The slate by segment, or for everybody under "". */
   slates?: Record<string, number[][]>;
+}
+
+/** How many calls of each arm a slate may have, and what they may cost. */
+export interface CopiesParameters {
+  /** How many copies there are of each arm; those of `a` are the arms `a#1`, `a#2` and so on. */
+  copies: Record<string, number>;
+  /** What the copies of a slate may cost together: without `prices`, how many there may be. */
+  budget: number;
+  /** What a copy of each arm costs. */
+  prices?: Record<string, number> | null;
+}
+
+/** Several calls of one arm in a slate: copies share what is learnt. */
+export interface CopiesSpec {
+  /** Which one it is. */
+  name: "copies";
+  /** Its parameters. */
+  parameters: CopiesParameters;
 }
 
 /** A decision. */
@@ -191,6 +212,8 @@ export interface DecisionReply {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** The number of the segment of its context. */
   segment?: number | null;
+  /** The scores that were told of its arms, where the problem has `scores`. */
+  scores?: Record<string, number> | null;
 }
 
 /** Several decisions, in the order of the requests; an error takes the place of a decision that was refused. */
@@ -597,6 +620,8 @@ export interface PastBody {
   n?: number;
   /** With segments, the context of each row, as a request for a decision has it, or the name of its segment. */
   contexts?: (Record<string, unknown> | string)[] | null;
+  /** Where the problem has `scores`, one for each of `arms`, in place of `outcomes`; null is none. */
+  scores?: (number | null)[] | null;
 }
 
 /** The nodes that every arm, a directed edge, leads from and to, and the ends of all paths. */
@@ -673,6 +698,8 @@ export interface ProblemReply {
   t?: number;
   /** Why its policy is recommended for such a problem; left out if another one was chosen. */
   reason?: string;
+  /** The scale of its scores, where it has any: `items` are the upper edges of its bins. */
+  scores?: ScoresSpec;
 }
 
 /** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */
@@ -694,13 +721,15 @@ export interface ProblemSpec {
   /** A seed for everything random; a random one by default. */
   seed?: number | null;
   /** Which slates may be shown, in place of `k` and `batches`. */
-  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec | null;
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec | null;
   /** For every arm the items that it can touch; without it, every arm may touch every item. */
   support?: Record<string, string[]> | null;
   /** Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate. */
   triggered?: boolean;
   /** What is known of users and arms, and the model that learns from it. */
   context?: ContextSpec | null;
+  /** The scale of scores, in place of `items`: arms are told scores, and a slate is worth the best of them. */
+  scores?: ScoresSpec | null;
 }
 
 /** The parameters of a linear model. */
@@ -717,6 +746,20 @@ export interface RewardSpec {
   name?: string;
   /** Its parameters by name; those that are left out have their defaults. */
   parameters?: Record<string, number>;
+}
+
+/** The scale of scores, of which the best one of a slate counts. Scores beyond its ends count as these. */
+export interface ScoresSpec {
+  /** The lowest score. */
+  low?: number | null;
+  /** The highest score. */
+  high?: number | null;
+  /** Into how many bins of one width the scale is cut. */
+  bins?: number;
+  /** The edges of the bins, increasing, in place of `low`, `high` and `bins`. */
+  edges?: number[] | null;
+  /** What a best score at each edge is worth, if that is not the score. */
+  utility?: number[] | null;
 }
 
 /** How users are divided. */
@@ -901,7 +944,7 @@ export interface Table {
   digest?: string;
 }
 
-/** Feedback of a decision: `feedback`, `outcome`, `total` or `totals`. */
+/** Feedback of a decision: `feedback`, `outcome`, `total`, `totals` or `scores`. */
 export interface TellBody {
   /** What single arms did. */
   feedback?: UnitBody[] | null;
@@ -919,6 +962,8 @@ export interface TellBody {
   totals?: PartBody[] | null;
   /** Of how many trials each total is the mean. */
   n?: number;
+  /** Where the problem has `scores`, that of each arm, in its own units; null: there is none, and will be none. */
+  scores?: Record<string, number | null> | null;
 }
 
 /** What one arm did: a `value`, or `seen: false`. */

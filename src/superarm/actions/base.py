@@ -43,6 +43,8 @@ class Actions(Component):
     """Whether batches are limited by a budget: the set has ``costs`` (n_arms,) and ``money``."""
     whole: ClassVar[Any] = False
     """Whether a batch can be played whole only; if not, its eligible arms can be played without the others."""
+    alike: ClassVar[Any] = None
+    """For each arm all that share what is learnt with it, and itself: (n_arms, n), padded with -1; None: no other."""
     pins: ClassVar[Any] = ()
     """Arms that every batch contains; views have them as ``pinned``."""
 

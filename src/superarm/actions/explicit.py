@@ -250,6 +250,7 @@ class Pinned(Actions):
     exchange = property(lambda self: self.actions.exchange)
     costs = property(lambda self: self.actions.costs)
     money = property(lambda self: self.actions.money)
+    alike = property(lambda self: self.actions.alike)
 
     def capacity(self, n_arms: int) -> int:
         return self.actions.capacity(n_arms)

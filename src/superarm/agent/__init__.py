@@ -2,7 +2,8 @@
 
 agent: ask and tell · decisions: which are pending · outcomes: feedback as users give it ·
 learner: one problem being learnt · growth: new arms and items · names ·
-recommendation: which policy to take · explanations: why a batch was chosen · state: learners on disk ·
+scores: those beyond the scale, and claims beside what came · recommendation: which policy to take ·
+explanations: why a batch was chosen · state: learners on disk ·
 publishing: the slates of tables
 """
 

@@ -4,6 +4,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from superarm.agent.explanations import Explanation, describe_agent, explain_dec
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
 from superarm.agent.recommendation import recommend
+from superarm.agent.scores import Claimed, Fractions, ScoreCounts, claim_of
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.streams import Seed, run_keys, seed_sequence
@@ -127,6 +129,9 @@ class Agent:
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         self._paused: dict[str, datetime] = {}
+        self._scores, self._fractions = ScoreCounts(), Fractions()
+        if self.silence and problem.thresholds is not None:
+            raise InvalidArgument("silence", f"{silence}, and scores are told", "give 0, the lowest score, or None")
         if tally is not None:
             self.warm_start(tally)
 
@@ -166,6 +171,18 @@ class Agent:
         """The decisions that were not told their outcome yet, oldest first."""
         return tuple(record.asked.decision for record in self._decisions.pending.values())
 
+    @property
+    @_in_turn
+    def claims(self) -> Claimed | None:
+        """What sets claimed, and what their best scores were worth, on average; None before scores of one were told."""
+        return self._scores.claims
+
+    @property
+    @_in_turn
+    def clipped(self) -> float:
+        """The share of scores that lie beyond the ends of the scale, and count as these."""
+        return self._scores.beyond / max(self._scores.told, 1)
+
     @_in_turn
     def estimates(self) -> Estimates:
         """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
@@ -195,7 +212,10 @@ class Agent:
             raise InvalidArgument("agent", "its problem is sparse", "take estimates()", "table")
         seen = np.broadcast_to(n, total.shape).sum(axis=0)
         mean = np.where(seen > 0.0, total.sum(axis=0) / np.maximum(seen, 1e-300), np.nan).T
-        pulls = self.tally.pulls.sum(axis=0)
+        pulls, scale = self.tally.pulls.sum(axis=0), self.problem.thresholds
+        if scale is not None:
+            means = zip(self.arms, pulls.tolist(), scale.decode(mean).tolist(), strict=True)
+            return ResultTable([{"arm": arm, "pulls": own, "score": x} for arm, own, x in means])
         rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
         return ResultTable(
             [{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows]
@@ -280,7 +300,9 @@ class Agent:
             words = self._words(context)
         action.flags.writeable = False
         arms = tuple(action.tolist())
-        decision = Decision(name, t, action, tuple([learner.arms.all[j] for j in arms]))
+        decision = Decision(
+            name, t, action, tuple([learner.arms.all[j] for j in arms]), claim_of(learner.problem, view, action)
+        )
         widths = self._widths(arms)
         joint = self.problem.reward.totals
         made = MadeDecision(
@@ -311,6 +333,8 @@ class Agent:
     def _move(self, before: Record | None, after: Record) -> None:
         made = after.asked if before is None else before.asked
         self.learner.move(before, after, made.context, self._rounding, made.version)
+        if self.problem.thresholds is not None:
+            self._scores.move(self.problem.thresholds, before, after)
 
     @_in_turn
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
@@ -338,6 +362,7 @@ class Agent:
         total: float | None = None,
         totals: Mapping[Any, float] | None = None,
         n: int = 1,
+        scores: Any = None,
         more: bool = False,
         amend: bool = False,
     ) -> bool:
@@ -354,6 +379,9 @@ class Agent:
         Where the reward is ``Total()``, tell the ``total`` of the whole decision in [0, 1], or the ``totals`` of parts
         of it: ``totals={("a", "b"): 0.4, ("c",): 0.3}``. Each is the mean of ``n`` trials, and counts as so many.
 
+        Where items are ``Thresholds``, tell the ``scores``, in their own units: one for each arm of the decision, or by
+        arm. None and NaN are scores that were not seen; what failed without delivering anything has the lowest score.
+
         With ``more``, what is not told yet may come later: None or NaN in an outcome, and arms that are not named,
         stay pending. Otherwise it counts as not observed.
 
@@ -365,12 +393,17 @@ class Agent:
         what was told. Any error leaves the agent as it was.
         """
         record = self._decisions.known(_id(decision))
-        given = Reported(outcome, seen, arms, None, clicks, self.silence or 0.0, total, totals, n)
+        given = Reported(outcome, seen, arms, None, clicks, self.silence or 0.0, total, totals, n, scores)
         told = self._read(record, given, gaps=more)
         event = feedback(record, told, amend=amend, last=not more)
         if event is None:
             return False
-        self._put(record, advance_record(record, event))
+        after = advance_record(record, event)
+        self._put(record, after)
+        self._fractions.warn(self.problem, after)
+        if event.scores and self.problem.thresholds is not None:
+            for arm, score in event.scores:
+                self._scores.warn(self.problem.thresholds, self.arms[arm], score)
         return True
 
     @_in_turn
@@ -384,6 +417,7 @@ class Agent:
         total: float | None = None,
         totals: Mapping[Any, float] | None = None,
         n: int = 1,
+        scores: Any = None,
     ) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
@@ -391,7 +425,8 @@ class Agent:
         if record is None or record.closed != "complete":
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         opened = open_record(record.asked)
-        told = self._read(opened, Reported(outcome, seen, arms, total=total, totals=totals, n=n), gaps=False)
+        given = Reported(outcome, seen, arms, total=total, totals=totals, n=n, scores=scores)
+        told = self._read(opened, given, gaps=False)
         again = feedback(opened, told, last=True)
         same = again is not None and _rows_of(advance_record(opened, again)) == _rows_of(record)
         if not same:
@@ -557,6 +592,7 @@ class Agent:
             "coin": f"{int(self._rounding[0]):016x}",
             "book": decisions_to_plain(self._decisions),
             **({} if self.silence is None else {"silence": self.silence}),
+            **({} if self.problem.thresholds is None else {"scores": list(astuple(self._scores))}),
             **({} if not self._paused else {"paused": {arm: end.isoformat() for arm, end in self._paused.items()}}),
         }
 
@@ -573,6 +609,7 @@ class Agent:
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
         agent.learner = learner_from_plain(state)
         agent._paused = {arm: datetime.fromisoformat(end) for arm, end in state.get("paused", {}).items()}
+        agent._scores, agent._fractions = ScoreCounts(*state.get("scores", [])), Fractions()
         agent._decisions, agent.silence = decisions_from_plain(state["book"], agent.learner), state.get("silence")
         for record in agent._decisions.pending.values():
             agent.learner.wait(record, record.asked.context)

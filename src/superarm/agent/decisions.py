@@ -10,12 +10,16 @@ from superarm.decisions import DecisionRecord
 
 @dataclass(frozen=True)
 class Decision:
-    """A batch to play: ``action`` holds arm numbers in the order of picking, ``arms`` their names."""
+    """A batch to play: ``action`` holds arm numbers in the order of picking, ``arms`` their names.
+
+    ``claimed`` is what its best score is expected to be worth, where scores are told and all its arms had some before.
+    """
 
     id: str
     t: int
     action: Ints
     arms: tuple[str, ...]
+    claimed: float | None = None
 
 
 class MadeDecision(NamedTuple):

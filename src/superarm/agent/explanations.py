@@ -26,8 +26,9 @@ SHOWN_ARMS, SHOWN_ITEMS = 20, 8
 class ExplainedArm:
     """An arm of a batch: its estimated and its optimistic parameters, one per item that it can touch.
 
-    ``gain`` is what the arm added to the arms before it at the optimistic parameters, ``estimated_gain`` at the
-    estimates; ``features`` are the features that changed its estimate most, the largest effect first.
+    Where items are thresholds, these are the mean score and an optimistic one. ``gain`` is what the arm added to the
+    arms before it at the optimistic parameters, ``estimated_gain`` at the estimates. ``features`` are the features that
+    changed its estimate most, the largest effect first.
     """
 
     name: str
@@ -73,6 +74,8 @@ def explain_decision(learner: Learner, made: MadeDecision, most: int, key: Any) 
         mean, high = (
             to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)
         )
+        if (scale := problem.thresholds) is not None:
+            mean, high = (np.array([scale.decode(part)]) for part in (mean, high))
         effects = _largest_effects(learner, made, j, most)
         arms.append(ExplainedArm(learner.arms.all[j], mean, high, gains[0][n], gains[1][n], effects))
     worth = learner.tally.model.worth(action) if isinstance(learner.tally, TotalTally) else None
@@ -97,13 +100,15 @@ def _largest_effects(learner: Learner, made: MadeDecision, arm: int, most: int) 
 
 def _gains(problem: Problem, q: Floats, action: Ints) -> list[float]:
     """What each arm adds to the arms before it."""
-    worth = [float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
+    worth = [problem.floor + float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
+    worth[0] = 0.0
     return [after - before for before, after in itertools.pairwise(worth)]
 
 
 def describe_agent(agent: "Agent") -> str:
     """What an agent learns, how, and how far it is."""
-    size = f"{len(agent.arms)} arms, {len(agent.items)} items"
+    items = f"{len(agent.items)} items" if agent.problem.thresholds is None else repr(agent.problem.thresholds)
+    size = f"{len(agent.arms)} arms, {items}"
     return f"<Agent: {size}, {agent.policy!r}, {agent.t} decisions, {len(agent.pending)} pending>"
 
 
@@ -115,12 +120,15 @@ def show_agent(agent: "Agent") -> str:
     mean, _ = agent.estimates()
     if mean.ndim != 2:
         return head  # the entries of sparse problems are no table
-    names = "".join(f"<th>{html.escape(item)}</th>" for item in agent.items[:SHOWN_ITEMS])
+    items = agent.items
+    if (scale := agent.problem.thresholds) is not None:
+        mean, items = scale.decode(mean)[:, None], ("score",)
+    names = "".join(f"<th>{html.escape(item)}</th>" for item in items[:SHOWN_ITEMS])
     pulls = agent.tally.pulls[0]
     rows = []
     for j in np.argsort(-pulls, kind="stable")[:SHOWN_ARMS]:
         values = "".join(f"<td>{'' if np.isnan(x) else f'{x:.3f}'}</td>" for x in mean[j, :SHOWN_ITEMS])
         rows.append(f"<tr><td>{html.escape(agent.arms[j])}</td><td>{pulls[j]:g}</td>{values}</tr>")
-    more = max(0, len(agent.arms) - SHOWN_ARMS), max(0, len(agent.items) - SHOWN_ITEMS)
+    more = max(0, len(agent.arms) - SHOWN_ARMS), max(0, len(items) - SHOWN_ITEMS)
     foot = f"<p>… and {more[0]} more arms, {more[1]} more items</p>" if any(more) else ""
     return f"{head}<table><tr><th>arm</th><th>pulls</th>{names}</tr>{''.join(rows)}</table>{foot}"

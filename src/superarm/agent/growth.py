@@ -30,6 +30,8 @@ def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None
 
 def require_actions(problem: Problem, actions: Any) -> None:
     """Raise ``InvalidArgument`` if new arms need ``actions``: nothing limits an arm in no family of a laminar set."""
+    if problem.actions.alike is not None or (actions is not None and actions.alike is not None):
+        raise InvalidArgument("arms", "the arms are copies", "make a new agent for other copies")
     if actions is None and isinstance(problem.actions, Laminar):
         raise InvalidArgument("actions", "the families do not name the new arms", "give the families of all arms")
 
@@ -44,8 +46,15 @@ def support_with_arms(support: AnySupport, rows: list[list[int]]) -> Sparse:
     return Sparse(support.n_items, support.n_arms + len(rows), np.concatenate([support.start, ends]), items)
 
 
+def _require_items(problem: Problem) -> None:
+    """Refuse to change items that are thresholds of scores."""
+    if problem.thresholds is not None:
+        raise InvalidArgument("items", "they are thresholds of scores", "make a new agent for another scale")
+
+
 def with_items(problem: Problem, weights: Any) -> Problem:
     """``problem`` with one more item for each of ``weights``; every arm may touch it."""
+    _require_items(problem)
     if not isinstance(problem.support, Dense):
         raise InvalidArgument("items", "the support is sparse", "new items of a sparse problem need a new problem")
     more = np.concatenate([problem.weights, np.asarray(weights, float)])
@@ -54,6 +63,7 @@ def with_items(problem: Problem, weights: Any) -> Problem:
 
 def without_items(problem: Problem, items: Ints) -> Problem:
     """``problem`` with the weight 0 for some items."""
+    _require_items(problem)
     weights = problem.weights.copy()
     weights[items] = 0.0
     return problem.changed(weights=weights)

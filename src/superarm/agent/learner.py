@@ -84,7 +84,9 @@ class Learner:
         self._used = memory
         self._pins = np.array([problem.actions.pins], np.int64).reshape(1, -1)
         self._playable: Bools = ~self.retired
-        self.rounds = int(memory.tally.pulls.max())  # at most one pull per arm and round
+        alike = problem.actions.alike
+        each = 1 if alike is None else alike.shape[1]  # an arm has at most so many pulls in a round
+        self.rounds = int(memory.tally.pulls.max()) // each
 
     @property
     def tally(self) -> Tally:
@@ -119,7 +121,10 @@ class Learner:
         """
         mask = self._playable if eligible is None else eligible
         pins = self._pins if not len(pinned) else self._pin(pinned)
-        counts, given = self.tally.pulls + self.pending, None
+        waiting, alike = self.pending, self.problem.actions.alike
+        if alike is not None:
+            waiting = np.where(alike < 0, 0.0, waiting[:, alike]).sum(2)
+        counts, given = self.tally.pulls + waiting, None
         if self.contexts is not None:
             fresh = not hasattr(context, "encoded")
             given = self.contexts.contexts(*((context,) if fresh else (context.encoded, context.t)))
@@ -237,7 +242,7 @@ class Learner:
         if self.roundings[made] == "coin":
             outcome = streams.coins(key, feedback.t, feedback.action, feedback.outcome)
             feedback = replace(feedback, outcome=outcome)
-        self.memory.learn(feedback, sign)
+        self.memory.learn(self.problem.shared(feedback), sign)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""

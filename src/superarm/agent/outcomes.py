@@ -1,7 +1,7 @@
 """Amounts as outcomes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,8 +32,11 @@ class Scale:
     """
 
     limit: float
+    made: ClassVar[bool] = False
+    """Whether there is a scale in this program, so that fractions that are told are amounts."""
 
     def __post_init__(self) -> None:
+        Scale.made = True
         if not floats(self.limit, "limit", low=0.0, high=1e300) > 0.0:
             raise InvalidArgument("limit", f"{self.limit}", "give an amount > 0", "Scale")
 

@@ -78,6 +78,14 @@ SITUATIONS = (
         "There are a million entries or more: this policy skips arms that cannot win, while sampling draws all.",
     ),
     Situation(
+        lambda problem, whole, listed: problem.thresholds is not None and not listed,
+        "policies",
+        "shapes",
+        "Items are thresholds of scores: this policy samples whole distributions of scores, and found the best sets in "
+        "the first 1,000 decisions (python -m dev.benchmarks.scores). No regret bound is known for it; cucb, which is "
+        "SDCB here, and kl_ucb have one, and explore for longer.",
+    ),
+    Situation(
         lambda problem, whole, listed: whole and problem.n_items > 1 and problem.context is None and _adds_up(problem),
         "policies",
         "directional_kl_moss",

@@ -64,11 +64,12 @@ def _record_to_plain(record: Record) -> dict[str, Any]:
     made = record.asked
     plain = {"id": made.id, "t": made.t, "action": list(made.action), "n_items": made.n_items, "version": made.version}
     rest = {"widths": made.widths, "items": made.items, "silence": made.silence, "words": made.words}
+    rest["claimed"] = made.decision.claimed
     plain |= {name: value for name, value in rest.items() if value is not None}
     if made.context is not None:
         plain["context"] = made.context.to_plain()
     state = msgspec.to_builtins(msgspec.structs.replace(record, asked=None))
-    left_out = {"asked", "action", "widths", *(name for name in ("totals", "aside") if not state[name])}
+    left_out = {"asked", "action", "widths", *(name for name in ("totals", "aside", "scores") if not state[name])}
     return {"made": plain, "state": {name: state[name] for name in state if name not in left_out}}
 
 
@@ -76,7 +77,8 @@ def _record_from_plain(plain: dict[str, Any], learner: Learner) -> Record:
     given = plain["made"]
     action = np.array(given["action"], np.int64)
     action.flags.writeable = False
-    decision = Decision(given["id"], given["t"], action, tuple(learner.arms.all[j] for j in given["action"]))
+    arms = tuple(learner.arms.all[j] for j in given["action"])
+    decision = Decision(given["id"], given["t"], action, arms, given.get("claimed"))
     context = None
     if "context" in given:
         from superarm.contextual.history import DecisionContext

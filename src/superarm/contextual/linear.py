@@ -10,7 +10,7 @@ from superarm.context.design import design_of
 from superarm.context.models import LinearModel
 from superarm.context.sums import round_share
 from superarm.contextual.base import ContextPolicy, RegressionMemory
-from superarm.contextual.ridge import Ridge, Scores, score_entries
+from superarm.contextual.ridge import Ridge, RidgeScores, score_entries
 from superarm.contextual.rules import Rule
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Feedback, Tally, View
@@ -105,7 +105,9 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
     def estimates(self, problem: Problem, view: View, memory: RidgeMemory) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
         ridge = memory.ridge
-        found: Scores = score_entries(design_of(problem), problem.support, view.context, ridge.theta, ridge.inverse)
+        found: RidgeScores = score_entries(
+            design_of(problem), problem.support, view.context, ridge.theta, ridge.inverse
+        )
         return found.mean, optimistic
 
     def coefficients(self, problem: Problem, memory: RidgeMemory) -> Floats:

@@ -103,7 +103,7 @@ def _inverses(factor: Floats) -> Floats:
     return inverse
 
 
-class Scores(NamedTuple):
+class RidgeScores(NamedTuple):
     r"""Estimates :math:`\langle\phi, \hat\theta\rangle` and squared widths of all entries, in the shape of entries."""
 
     mean: Floats
@@ -114,14 +114,14 @@ class Scores(NamedTuple):
         return spread * np.sqrt(np.maximum(0.0, self.square))
 
 
-def score_entries(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> Scores:
+def score_entries(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> RidgeScores:
     """The estimates and widths of all entries in each of R contexts; parameters are of R replications, or of one."""
     if design.sharing == ALL:
         return _score_shared(design, support, given, theta[:, 0], inverse[:, 0])
     return _score_own(design, support, given, theta, inverse)
 
 
-def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> Scores:
+def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> RidgeScores:
     """As a function of the numbers ``v`` of an arm: the shared parameters are reduced once per context."""
     own = design.own
     reduced = _reduce(design, given.x, inverse)
@@ -135,12 +135,12 @@ def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: F
     for h in range(v.shape[1]):
         arm_square += v[:, h] * (square[:, h, :, None] * v).sum(1)
     if not design.n_item:
-        return Scores(support.by_arm(mean), support.by_arm(arm_square))
+        return RidgeScores(support.by_arm(mean), support.by_arm(arm_square))
     item_square = np.diagonal(inverse[:, own:, own:], axis1=1, axis2=2)
     width = support.by_arm(arm_square) + support.by_item(item_square)
     for k in range(v.shape[1]):
         width = width + support.by_item(2.0 * reduced[:, k, own:]) * support.by_arm(v[:, k])
-    return Scores(support.by_arm(mean) + support.by_item(theta[:, own:]), width)
+    return RidgeScores(support.by_arm(mean) + support.by_item(theta[:, own:]), width)
 
 
 def _reduce(design: Design, x: Floats, columns: Floats) -> Floats:
@@ -157,7 +157,7 @@ def _reduce(design: Design, x: Floats, columns: Floats) -> Floats:
     return np.concatenate(parts, 1)
 
 
-def _score_own(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> Scores:
+def _score_own(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> RidgeScores:
     """As ``_score_shared``, where every arm or every entry has its own parameter vector."""
     own = design.own
     arms = np.arange(support.n_arms if design.n_pair else 1)
@@ -170,10 +170,10 @@ def _score_own(design: Design, support: AnySupport, given: Contexts, theta: Floa
         matrices = np.ascontiguousarray(block[r if len(block) > 1 else 0])
         op("quadratic_forms", matrices.size)(matrices, u[r], square[r])
     if design.sharing == ENTRIES:
-        return Scores(arm_major(support, mean), arm_major(support, square))
+        return RidgeScores(arm_major(support, mean), arm_major(support, square))
     if not design.n_item:
-        return Scores(support.by_arm(mean), support.by_arm(square))
+        return RidgeScores(support.by_arm(mean), support.by_arm(square))
     cross = np.cumsum(inverse[..., own:, :own] * u[..., None, :], -1)[..., -1]
     diagonal = np.diagonal(inverse[..., own:, own:], axis1=-2, axis2=-1)
     width = square[..., None] + diagonal + 2.0 * cross
-    return Scores(by_pair(support, mean[..., None] + theta[..., own:]), by_pair(support, width))
+    return RidgeScores(by_pair(support, mean[..., None] + theta[..., own:]), by_pair(support, width))

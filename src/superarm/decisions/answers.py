@@ -1,12 +1,13 @@
-"""Feedback as callers give it: rows of outcomes, single units, clicks or totals; checked, and turned into numbers."""
+"""Feedback as callers give it: outcomes, single units, clicks, totals or scores; checked, and turned into numbers."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.core.arrays import Bools, Floats, floats
+from superarm.core.arrays import HUGE, Bools, Floats, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.core.totals import check_trials
@@ -22,11 +23,13 @@ Rows = dict[int, Floats]
 class ReadAnswer(NamedTuple):
     """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
 
-    Beside totals, rows are those of arms that were not observed.
+    Beside totals, rows are those of arms that were not observed. ``scores`` are those of which the rows were made, by
+    arm, as they were told.
     """
 
     rows: Rows
     totals: tuple[Part, ...] = ()
+    scores: Mapping[int, float] = {}
 
 
 class Reported(NamedTuple):
@@ -36,6 +39,8 @@ class Reported(NamedTuple):
     observed. ``units`` are single arms and items, each with its value. ``clicks`` are arms, or their values by arm,
     where a decision is about one item: the others of the batch count as ``silence``. ``total`` is what the whole
     decision did, ``totals`` what disjoint parts of it did: by an arm, or by several. Each is the mean of ``n`` trials.
+    ``scores`` are one for each arm of the batch, or by arm, in their own units; None or NaN is one that was not seen.
+    Of arms that are not named, scores may still come; with ``gaps``, also of those that are None in a list.
     """
 
     outcome: Any = None
@@ -47,6 +52,7 @@ class Reported(NamedTuple):
     total: Any = None
     totals: Any = None
     n: Any = 1
+    scores: Any = None
 
 
 class Reader(NamedTuple):
@@ -80,11 +86,15 @@ class Reader(NamedTuple):
 
 def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
-    ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals)
+    ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
     if sum(way is not None for way in ways) != 1:
-        wrong = "give feedback or outcome, and not both" if ways[3] is ways[4] is None else "given beside others"
-        remedy = "feedback is a list of units" if ways[3] is ways[4] is None else "give total, totals or outcome"
+        others = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
+        wrong = "given beside others" if others else "give feedback or outcome, and not both"
+        remedy = "give total, totals or outcome" if others else "feedback is a list of units"
+        remedy = "give scores alone" if "scores" in others else remedy
         raise InvalidArgument("feedback", wrong, remedy)
+    if answer.scores is not None:
+        return _read_scores(reader, record, answer)
     if answer.total is not None or answer.totals is not None:
         return ReadAnswer({}, _read_totals(reader, record, answer))
     rows = _read_rows(reader, record, answer)
@@ -143,6 +153,36 @@ def _read_total(total: Any, name: str) -> float:
     return float(total)
 
 
+# --- scores
+
+
+def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
+    scale, given = reader.problem.thresholds, answer.scores
+    if scale is None:
+        wrong = "the items of the problem are no thresholds of scores"
+        raise InvalidArgument("scores", wrong, "declare items=Thresholds(low, high), or tell an outcome")
+    missing = UNSEEN
+    if not isinstance(given, Mapping):
+        missing = UNKNOWN if reader.gaps else UNSEEN
+        listed = list(given) if np.ndim(given) == 1 else []
+        if len(listed) != len(record.action):
+            remedy = f"give {len(record.action)}, one for each arm in the order of the decision, or scores by arm"
+            raise InvalidArgument("scores", f"shape {np.shape(given)}", remedy)
+        given = dict(zip(record.action, listed, strict=True))
+    else:
+        numbered = reader.arms.numbers(given).tolist()
+        named = [reader.arm(record, reader.arms.all[number], "scores") for number in numbered]
+        given = dict(zip(named, given.values(), strict=True))
+    rows, scores = dict[int, Floats](), dict[int, float]()
+    for arm, score in given.items():
+        if score is None or (isinstance(score, float) and math.isnan(score)):
+            rows[arm] = np.full(len(scale), missing)
+        else:
+            scores[arm] = float(floats(score, "scores", low=-HUGE, high=HUGE))
+            rows[arm] = scale.encode(scores[arm])
+    return ReadAnswer(rows, scores=scores)
+
+
 # --- single units
 
 
@@ -154,6 +194,9 @@ def _read_units(reader: Reader, record: DecisionRecord[Any], units: Sequence[Any
             raise InvalidArgument("feedback.value", wrong, "give exactly one of the two")
         arm = reader.arm(record, unit.arm, "feedback.arm")
         row = rows.setdefault(arm, np.full(reader.size(record, arm), UNKNOWN))
+        if reader.problem.thresholds is not None and unit.item is None and unit.value is not None:
+            wrong = "the items are thresholds of scores"
+            raise InvalidArgument("feedback.value", wrong, 'tell the score of each arm: {"scores": {"arm": 7.5}}')
         value = UNSEEN if unit.value is None else unit.value
         places = _places(reader, record, arm, unit, len(row))
         before = row[places]

@@ -24,7 +24,7 @@ class Told(Event, frozen=True):
     ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
     rows of arms, as they are after it, one value per item; a value there may be ``UNKNOWN``: it stays pending. After
     the ``last`` feedback nothing is pending. ``totals`` are those of the decision or of parts of it, where only totals
-    are told.
+    are told. ``scores`` are those of arms as they were told, in their own units, of which the rows are parts of bins.
     """
 
     units: list[Unit]
@@ -35,6 +35,7 @@ class Told(Event, frozen=True):
     rows: tuple[tuple[int, tuple[float, ...]], ...] = ()
     last: bool = False
     totals: tuple[Part, ...] = ()
+    scores: tuple[tuple[int, float], ...] = ()
 
 
 class Activated(Event, frozen=True):

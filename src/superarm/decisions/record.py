@@ -65,6 +65,7 @@ class DecisionRecord(Struct, Generic[A], frozen=True, gc=False):
     smaller values that were told of entries before: to tell them again changes nothing. Where only totals are told,
     ``totals`` are those that are known, ordered by their arms; the rows of these arms, and ``fill``, are equal shares.
     ``aside`` are totals that count no longer, as larger ones took their place, or that were late and only logged.
+    ``scores`` are those that were told of arms and count, in their own units.
     """
 
     asked: A
@@ -80,6 +81,7 @@ class DecisionRecord(Struct, Generic[A], frozen=True, gc=False):
     raised: tuple[Unit, ...] = ()
     totals: tuple[Part, ...] = ()
     aside: tuple[Part, ...] = ()
+    scores: tuple[tuple[int, float], ...] = ()
 
     @property
     def state(self) -> str:
@@ -170,7 +172,11 @@ def _add_feedback(record: DecisionRecord[A], event: Told) -> DecisionRecord[A]:
     slate = tuple(changed.pop(arm) for arm in record.action)
     others = tuple((arm, row) for arm, row in changed.items() if row is not None)
     units = tuple((arm, item, value) for (arm, item), value in late.items())
-    return replace(record, rows=slate, others=others, late=units, raised=(*record.raised, *raised))
+    again = {arm for arm, *_ in (*event.rows, *event.units)}
+    scores = record.scores
+    if event.learn and (scores or event.scores):
+        scores = tuple(sorted([*(one for one in scores if one[0] not in again), *event.scores]))
+    return replace(record, rows=slate, others=others, late=units, raised=(*record.raised, *raised), scores=scores)
 
 
 def _add_totals(record: DecisionRecord[A], event: Told) -> DecisionRecord[A]:

@@ -36,7 +36,7 @@ def feedback(
         return _total_feedback(record, answer, amend=amend, learn_late=learn_late, last=last, at=at)
     known, told = known_rows(record), answer.rows
     both = _Compared(record, known, told, learn_late)
-    raises = np.zeros(0, bool) if amend else both.raises(record)
+    raises = np.zeros(0, bool) if amend else both.raises(record, bool(answer.scores))
     played = [arm for arm, row in told.items() if not len(row) and known.get(arm) is None]
     ends, is_late = last and not record.closed, bool(both.late.any())
     if not both.changed.any() and not played and not ends:
@@ -48,6 +48,9 @@ def feedback(
         "learn": not is_late or learn_late,
         "last": ends,
     }
+    if answer.scores:
+        new = {arm for arm, *_ in both.units()}
+        facts["scores"] = tuple((arm, score) for arm, score in answer.scores.items() if arm in new)
     if whole and not is_late:
         return Told(at, [], others=others, rows=(*both.rows(), *((arm, ()) for arm in played)), **facts)
     return Told(at, [*both.units(), *((arm, ALL, UNSEEN) for arm in played)], others=others, **facts)
@@ -127,7 +130,7 @@ class _Compared:
         at = int(np.searchsorted(self.ends, n, side="right")) - 1
         return self.arms[at], n - int(self.ends[at])
 
-    def raises(self, record: DecisionRecord[Any]) -> Bools:
+    def raises(self, record: DecisionRecord[Any], scores: bool) -> Bools:
         """Where larger values take the place of smaller ones; those that were told before them are left out.
 
         Any other change of what is known is refused.
@@ -140,8 +143,9 @@ class _Compared:
         raises: Bools = conflicts & (self.before >= 0.0) & (self.new > self.before)
         if (refused := np.flatnonzero(conflicts & ~raises)).size:
             arm, item = self._of(int(refused[0]))
+            what = f"arm {arm}: another score" if scores else f"arm {arm}, item {item}: another value"
             raise ConflictingFeedback(
-                f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept, "
+                f"decision {record.asked.id!r}, {what} was told before, which is kept, "
                 "unless the new one is larger; send amend: true to replace it"
             )
         return raises

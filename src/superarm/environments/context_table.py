@@ -145,7 +145,7 @@ def context_table(
         wrong = "it has features of pairs, or numeric ones without a range"
         raise InvalidArgument("problem", wrong, "simulate with features of users that have ranges")
     encoded = [declared.encode(given, Frame(), problem.n_arms) for given in contexts]
-    best = [problem.value(one, solve(problem, one, Default())) for one in p]
+    best = [problem.value(one, solve(problem, one, Default())) - problem.floor for one in p]
     flat = np.array([np.ravel(problem.support.to_user(problem.entries(one)[0])) for one in p])
     x, segments = np.array([one.x for one in encoded]), np.array([one.segment for one in encoded])
     return ContextTable(x, segments, flat, np.array(best), replay, cascade)

@@ -117,7 +117,8 @@ def bound_shortfall(problem: Problem, low: Floats, high: Floats, slate: Ints, el
     """How much more any slate may be worth: over all of them if they are few, else from an upper bound of the best."""
     if not problem.reward.additive:
         return math.inf
-    upper = certify(problem, high, slate, np.flatnonzero(eligible)).bound - problem.value(low, slate)
+    best = certify(problem, high, slate, np.flatnonzero(eligible)).bound
+    upper = best + problem.floor - problem.value(low, slate)
     if problem.actions.n_batches(problem.n_arms) > MAX_LISTED_SLATES:
         return float(upper)
     others = tabulate([batch for batch in problem.actions.batches(problem.n_arms) if eligible[list(batch)].all()])
@@ -258,7 +259,7 @@ def certify_convergence(
         return bound_shortfall(problem, low, high, slate, eligible)
 
     low, mean, high = (float(problem.value(one[0], slate)) for one in entry_intervals(means, delta))
-    epsilon = TOLERANCE * mean if epsilon is None else epsilon
+    epsilon = TOLERANCE * (mean - problem.floor) if epsilon is None else epsilon
     now = shortfall(1.0)
     growth = 1.0 if now <= epsilon else _needed_growth(shortfall, epsilon) if np.isfinite(now) else math.inf
     return Convergence(slate, mean, low, high, now, epsilon, delta, growth)

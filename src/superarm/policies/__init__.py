@@ -4,6 +4,7 @@ base · memory: what a policy knows · index: score every entry, then maximise �
 number for all entries · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
 total: learning from totals of batches ·
+dirichlet: sampling the distributions of scores ·
 forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
 papers, all of which are also here
 """
@@ -14,6 +15,7 @@ from superarm.policies.batch import BatchPolicy, Delta, SetBonus
 from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
+from superarm.policies.dirichlet import Shapes
 from superarm.policies.forgetting import Forgetting
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
@@ -40,6 +42,7 @@ __all__ = [
     "PooledThompson",
     "SampleVariance",
     "SetBonus",
+    "Shapes",
     "SingleSeed",
     "TotalThompson",
     "Triangle",

@@ -21,6 +21,7 @@ from superarm.oracles import Default, Ladder, Oracle, TopArms
 from superarm.policies.batch import escb, escb_delta
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
+from superarm.policies.dirichlet import shapes
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
@@ -52,6 +53,7 @@ __all__ = [
     "ladder",
     "ols_ucb_c",
     "pooled_thompson",
+    "shapes",
     "shared_cts",
     "sliding_window",
     "total_thompson",
@@ -99,6 +101,10 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
 @named
 def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
+
+    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenEtAl2016]_ with this radius: to
+    add it to the chance of every threshold is to lower the empirical distribution function by it. SDCB's regret is
+    :math:`O(\log T)` and :math:`\tilde O(\sqrt T)`.
 
     ``rho`` scales the exploration; the paper has 3.
 

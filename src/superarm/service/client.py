@@ -100,13 +100,17 @@ class Connection:
     def __repr__(self) -> str:
         return f"connect({self.address!r})"
 
-    def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
+    def create(
+        self, name: str, arms: Sequence[str], items: Sequence[str] | None = None, k: int = 1, **more: Any
+    ) -> "RemoteAgent":
         """Create a problem; nothing changes if the same one exists. With ``items="learn"`` it learns its items.
 
-        ``more`` are the other fields of ``PUT /v1/problems/{name}``.
+        ``more`` are the other fields of ``PUT /v1/problems/{name}``, such as ``scores={"low": 0, "high": 10}``, which
+        take the place of items.
         """
-        named = items if isinstance(items, str) else list(items)
-        body = {"arms": list(arms), "items": named, "k": k, **{key: to_plain(one) for key, one in more.items()}}
+        body: dict[str, Any] = {"arms": list(arms), "k": k, **{key: to_plain(one) for key, one in more.items()}}
+        if items is not None:
+            body["items"] = items if isinstance(items, str) else list(items)
         self.call("PUT", f"/v1/problems/{quote_name(name)}", body)
         return self.problem(name)
 
@@ -241,6 +245,11 @@ class RemoteAgent:
         return tuple(self._call("GET", self._path)["items"])
 
     @property
+    def scores(self) -> dict[str, Any] | None:
+        """The scale of scores; None if the problem has none."""
+        return self._call("GET", self._path).get("scores")  # type: ignore[no-any-return]
+
+    @property
     def arms(self) -> tuple[str, ...]:
         """The names of all arms."""
         return tuple(row["arm"] for row in self._all_statistics())
@@ -307,6 +316,7 @@ class RemoteAgent:
         total: float | None = None,
         totals: Mapping[Any, float] | None = None,
         n: int = 1,
+        scores: Any = None,
         amend: bool = False,
         complete: bool = True,
     ) -> bool:
@@ -323,10 +333,15 @@ class RemoteAgent:
 
         Where the reward is ``total``, tell the ``total`` of the slate, or the ``totals`` of parts of it by their arms,
         ``{("a", "b"): 0.4, "c": 0.3}``; each is the mean of ``n`` trials. Parts that are not named stay pending.
+
+        Where the problem has ``scores``, tell these, in their own units: one for each arm in slate order, or by arm.
+        None and NaN are scores that were not seen.
         """
         id = _id(decision)
         if total is not None or totals is not None:
             return bool(self._post(id, "feedback", write_totals(total, totals, n) | {"amend": amend})["applied"])
+        if scores is not None:
+            return self._tell_scores(decision, scores, amend, complete)
         if clicks is not None:
             values = dict(clicks) if isinstance(clicks, Mapping) else dict.fromkeys(clicks, 1.0)
             outcome, arms, complete = [[value] for value in values.values()], list(values), False
@@ -343,11 +358,24 @@ class RemoteAgent:
         if arms is not None:
             body["arms"] = list(arms)
         applied = bool(self._post(id, "feedback", body)["applied"])
-        if arms is not None and complete:
-            slate = self._call("GET", f"{self._path}/decisions/{quote_name(id)}")["arms"]
-            unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
-            applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
-        return applied
+        return self._tell_unseen(id, arms, applied) if arms is not None and complete else applied
+
+    def _tell_scores(self, decision: Decision | str, scores: Any, amend: bool, complete: bool) -> bool:
+        if not isinstance(scores, Mapping):
+            slate, listed = (decision if isinstance(decision, Decision) else self.decision(decision)).arms, list(scores)
+            if len(listed) != len(slate):
+                remedy = f"give {len(slate)}, one for each arm in slate order, or scores by arm"
+                raise InvalidArgument("scores", f"{len(listed)} scores", remedy)
+            scores = dict(zip(slate, listed, strict=True))
+        body = {"scores": {arm: to_plain(score) for arm, score in scores.items()}, "amend": amend}
+        applied = bool(self._post(_id(decision), "feedback", body)["applied"]) if scores else False
+        return self._tell_unseen(_id(decision), list(scores), applied) if complete else applied
+
+    def _tell_unseen(self, id: str, told: Sequence[str], applied: bool) -> bool:
+        """Say that nothing was seen of the arms of a slate that were not ``told``."""
+        slate = self._call("GET", f"{self._path}/decisions/{quote_name(id)}")["arms"]
+        unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in told]
+        return applied | (bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"]))
 
     def untell(self, decision: Decision | str, *told: Any, **more: Any) -> None:
         """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again.

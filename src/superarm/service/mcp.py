@@ -22,7 +22,7 @@ MAX_LISTED = 100
 
 
 def build_server(service: "Connection") -> Any:
-    """The tools of a service: problems, ask, tell, tell_total and explain."""
+    """The tools of a service: problems, ask, tell, tell_total, tell_scores and explain."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
@@ -42,13 +42,14 @@ def build_server(service: "Connection") -> Any:
 
     @tool
     def problems() -> list[dict[str, Any]]:
-        """List all problems: their names, arms and items (100 at most), how many there are, and the policy."""
+        """List all problems: their names, arms and items (100 at most) or scale of scores, sizes, and the policy."""
         found = []
         for name in service.problems():
             agent = service.problem(name)
             arms, items = list(agent.arms), list(agent.items)
             sizes = {"n_arms": len(arms), "n_items": len(items), "policy": agent.policy["name"]}
-            found.append({"problem": name, "arms": arms[:MAX_LISTED], "items": items[:MAX_LISTED], **sizes})
+            told = {"items": items[:MAX_LISTED]} if agent.scores is None else {"scores": agent.scores}
+            found.append({"problem": name, "arms": arms[:MAX_LISTED], **told, **sizes})
         return found
 
     @tool
@@ -95,10 +96,21 @@ def build_server(service: "Connection") -> Any:
         return {"learnt": agent.tell(decision, **told, n=n, amend=amend)}
 
     @tool
+    def tell_scores(
+        problem: str, decision: str, scores: dict[str, float | None], amend: bool = False
+    ) -> dict[str, Any]:
+        """Report the scores of arms of a decision, for problems with a scale of scores, in its units.
+
+        null says that an arm has no score and will have none; arms that are left out can be told later.
+        """
+        told = service.problem(problem).tell(decision, scores=scores, amend=amend, complete=False)
+        return {"learnt": told}
+
+    @tool
     def explain(problem: str, decision: str) -> list[dict[str, Any]]:
         """Explain why each arm of a decision was chosen: its estimated outcomes by item, and what it adds."""
         agent = service.problem(problem)
-        names = agent.items
+        names = agent.items if agent.scores is None else ("score",)
         return [
             {
                 "arm": arm.name,

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from superarm.service.domain.context_spec import GivenFeatures
-from superarm.service.domain.spec import Settings
+from superarm.service.domain.spec import ScoresSpec, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -47,6 +47,8 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
         The context as it was given, unless only its encoded form is stored.
     segment
         The number of the segment of its context.
+    scores
+        The scores that were told of its arms, where the problem has ``scores``.
     """
 
     id: str
@@ -66,6 +68,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     fallback: bool = False
     context: GivenFeatures | None = None
     segment: int | None = None
+    scores: dict[str, float] | None = None
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -120,6 +123,8 @@ class ArmRow(Struct, frozen=True):
         The variance of each item; null where nothing was seen. Where the reward is ``total``, that of the effect.
     items
         The names of these items, where the arm can touch some items only.
+    score
+        The mean of its scores, where the problem has ``scores``; null if none was told.
     """
 
     arm: str
@@ -130,6 +135,7 @@ class ArmRow(Struct, frozen=True):
     mean: list[float | None]
     variance: list[float | None]
     items: list[str] | UnsetType = UNSET
+    score: float | UnsetType | None = UNSET
 
 
 class ProblemReply(Struct, frozen=True):
@@ -163,6 +169,8 @@ class ProblemReply(Struct, frozen=True):
         The last round that a decision was made for.
     reason
         Why its policy is recommended for such a problem; left out if another one was chosen.
+    scores
+        The scale of its scores, where it has any: ``items`` are the upper edges of its bins.
     """
 
     name: str
@@ -178,6 +186,7 @@ class ProblemReply(Struct, frozen=True):
     warnings: list[str] = []
     t: int = 0
     reason: str | UnsetType = UNSET
+    scores: ScoresSpec | UnsetType = UNSET
 
 
 class VisitorClass(Struct, frozen=True):

@@ -8,7 +8,7 @@ from msgspec.structs import fields
 from superarm.core.totals import MAX_TRIALS
 from superarm.service.domain.components import AnyActionSpec, Name
 from superarm.service.domain.context_spec import GivenFeatures, Vector
-from superarm.service.domain.spec import MAX_ARMS, MAX_ITEMS, MAX_K, PolicySpec, Settings, Share, Weight
+from superarm.service.domain.spec import MAX_ARMS, MAX_ITEMS, MAX_K, PolicySpec, Score, Settings, Share, Weight
 
 MAX_BULK = 10_000
 
@@ -139,7 +139,7 @@ Matrix = Annotated[list[Annotated[list[Share | None], Meta(max_length=10_000)]],
 
 
 class TellBody(Body, frozen=True):
-    """Feedback of a decision: ``feedback``, ``outcome``, ``total`` or ``totals``.
+    """Feedback of a decision: ``feedback``, ``outcome``, ``total``, ``totals`` or ``scores``.
 
     Parameters
     ----------
@@ -159,6 +159,8 @@ class TellBody(Body, frozen=True):
         What parts of the slate did, which have no arm in common; parts that are not named stay pending.
     n
         Of how many trials each total is the mean.
+    scores
+        Where the problem has ``scores``, that of each arm, in its own units; null: there is none, and will be none.
     """
 
     feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
@@ -169,6 +171,7 @@ class TellBody(Body, frozen=True):
     total: Share | None = None
     totals: Annotated[list[PartBody], Meta(min_length=1, max_length=MAX_K)] | None = None
     n: Trials = 1
+    scores: Annotated[dict[Name, Score | None], Meta(max_length=MAX_K)] | None = None
 
 
 class BulkLine(TellBody, frozen=True, kw_only=True):
@@ -278,6 +281,8 @@ class PastBody(Body, frozen=True):
         Where the reward is ``total``, the sets that were shown, in place of ``arms``: each with its total.
     n
         Of how many trials each total is the mean.
+    scores
+        Where the problem has ``scores``, one for each of ``arms``, in place of ``outcomes``; null is none.
     """
 
     id: Name
@@ -286,6 +291,7 @@ class PastBody(Body, frozen=True):
     sets: Annotated[list[PartBody], Meta(max_length=MAX_BULK)] = field(default_factory=list)
     n: Trials = 1
     contexts: Annotated[list[dict[str, Any] | str], Meta(max_length=MAX_BULK)] | None = None
+    scores: Annotated[list[Score | None], Meta(max_length=MAX_BULK)] | None = None
 
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]

@@ -114,7 +114,7 @@ class Run:
         outcome = answer.outcome
         if self.policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, self.t, arms, outcome)
-        return Feedback(self.t, arms, outcome, answer.seen)
+        return self.problem.shared(Feedback(self.t, arms, outcome, answer.seen))
 
     def _give_free_samples(self) -> None:
         """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""

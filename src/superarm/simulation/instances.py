@@ -12,9 +12,20 @@ from superarm.actions import Explicit, Subsets
 from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching, Totals
+from superarm.environments import (
+    Bernoulli,
+    Blocks,
+    Cascade,
+    Comonotone,
+    Environment,
+    FreeSamples,
+    Scores,
+    Switching,
+    Totals,
+)
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Total
+from superarm.thresholds import Thresholds
 
 
 class Instance(Component):
@@ -316,6 +327,20 @@ def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, fre
     environment = Cascade(attraction)
     problem = Problem(n_arms, 1, Coverage(), Subsets(k))
     return Instance(problem, FreeSamples(environment, free_samples) if free_samples else environment)
+
+
+def best_of(arms: Any, k: int, low: float = 0.0, high: float = 1.0, bins: int = 20, rho: float = 0.0) -> Instance:
+    """Batches of ``k`` arms that are worth the best of their scores, told on a scale from ``low`` to ``high``.
+
+    ``arms`` and ``rho`` are those of ``environments.Scores``. Regret is against the true worth of the best batch.
+
+    >>> bold = best_of([{"beta": [50, 50]}, {"beta": [0.4, 0.6]}, {"beta": [48, 52]}], k=2)
+    >>> round(bold.value([0, 1]), 3), round(bold.value([0, 2]), 3)
+    (0.614, 0.519)
+    """
+    arms = tuple(arms)
+    problem = Problem(n_arms=len(arms), items=Thresholds(low, high, bins), actions=Subsets(k))
+    return Instance(problem, Scores(arms, rho))
 
 
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:

@@ -96,7 +96,7 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
     if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
         best = Exhaustive()
     action = solve(problem, p, best)
-    low = float(problem.value(p, action))
+    low = problem.value(p, action) - problem.floor
     if best.guarantee(problem).alpha == 1.0:
         return Bracket(low, low)
     if isinstance(problem.actions, Subsets) and reward.additive and reward.monotone:

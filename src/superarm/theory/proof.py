@@ -157,7 +157,7 @@ class _ProofSteps:
         x = math.log(t) / pulls[:, None]
         bad_mean = bool((np.abs(mean - self.p) > np.sqrt(6.0 * variance * x) + 9.0 * x).any())
         bad_variance = bool((variance > 2.0 * self.p * (1.0 - self.p) + 3.5 * x).any())
-        gap = self.target - self.problem.value(self.p, action)
+        gap = self.target - (self.problem.value(self.p, action) - self.problem.floor)
         share = float(x[action].sum())
         radius = s.weight * (self.c1 * math.sqrt(share) + self.c2 * share)
         few, level, threshold = self._levels(gap, math.log(t), pulls[action])

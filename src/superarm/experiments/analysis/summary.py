@@ -227,7 +227,7 @@ def bracket_optimum(instance: Instance) -> Bracket | None:
     if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
         return optimum(problem, instance.p)
     action = solve(problem, instance.p, Default())
-    low = float(problem.value(instance.p, action))
+    low = problem.value(instance.p, action) - problem.floor
     return Bracket(low, max(low, upper_bound(problem, instance.p, action)))
 
 

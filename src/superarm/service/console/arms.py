@@ -39,12 +39,12 @@ def list_arms(state: ProblemState, view: PageView, stratum: int | None) -> dict[
     page = min(view.page, last)
     shown = order[page * ARMS_PER_PAGE : (page + 1) * ARMS_PER_PAGE]
     band, seen = _worths(state, tally, shown, item)
-    start = float(band.low.min(initial=0.0))
+    start, floor = float(band.low.min(initial=0.0)), state.problem.floor if item is None else 0.0
     unit, rows = 100.0 / ((float(band.high.max(initial=0.0)) - start) or 1.0), []
     for n, j in enumerate(shown.tolist()):
         low, value, high = (float(part[n]) for part in band)
-        row = {"name": names[j], "retired": bool(state.retired[j]), "value": value if seen[n] else None}
-        row |= {"low": low, "high": high, "observed": int(seen[n]), "awaiting": int(pending[j])}
+        row = {"name": names[j], "retired": bool(state.retired[j]), "value": floor + value if seen[n] else None}
+        row |= {"low": floor + low, "high": floor + high, "observed": int(seen[n]), "awaiting": int(pending[j])}
         rows.append(row | {"bar": (unit * (low - start), max(0.5, unit * (high - low)), unit * (value - start))})
     return {"rows": rows, "numbers": shown, "total": len(order), "page": page, "last": last}
 
@@ -123,6 +123,7 @@ def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict
     found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
     rows = _bars(state, arms, found[1][0].tolist(), found[1][1], value)
+    low, value, high = ((problem.floor if item is None else 0.0) + part for part in (low, value, high))
     return {"rows": rows, "value": value, "range": None if learnt else (low, high)}
 
 

@@ -130,7 +130,8 @@ def _problem_data(state: ProblemState, view: PageView, stratum: int | None, heal
     about = {"words": state.words, "k": state.problem.k, "settings": settings, "version": len(state.versions)}
     named = {name: number for name, number in state.strata.items() if number not in gone}
     about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
-    about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
+    items = [] if state.problem.thresholds is not None else [name for name in named if named[name] >= 0]
+    about |= {"items": items, "usual": _control_slate(state)}
     about |= {"segments": [name for name in named if named[name] < 0]}
     about |= {"warnings": list_warnings(state), "paused": settings.paused, "totals": state.problem.reward.totals}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
@@ -186,5 +187,9 @@ def _decision_data(record: DecisionRecord, state: ProblemState) -> Data:
         by_item = dict(enumerate(values) if own is None else zip(own.tolist(), values, strict=True))
         rows.append((names[arm], chances[place] if chances else None, [by_item.get(i) for i in items]))
     instead = [names[j] for j in asked.policy_action or ()]
+    if state.problem.thresholds is not None:
+        scores = dict(record.scores)
+        rows = [(name, chance, [scores.get(arm)]) for arm, (name, chance, _) in zip(record.action, rows, strict=True)]
+        return {"record": record, "items": ["score"], "rows": rows, "instead": instead, "pending": None, "filled": None}
     codes = {"pending": PENDING, "filled": DEFAULTED}
     return {"record": record, "items": [state.items.all[i] for i in items], "rows": rows, "instead": instead} | codes

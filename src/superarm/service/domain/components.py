@@ -298,6 +298,37 @@ class KnapsackSpec(ActionSpec, frozen=True, tag="knapsack"):
         return actions.Knapsack(each_arm(self.parameters.costs, arms.all, "costs"), self.parameters.budget)
 
 
+class CopiesParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How many calls of each arm a slate may have, and what they may cost.
+
+    Parameters
+    ----------
+    copies
+        How many copies there are of each arm; those of ``a`` are the arms ``a#1``, ``a#2`` and so on.
+    budget
+        What the copies of a slate may cost together: without ``prices``, how many there may be.
+    prices
+        What a copy of each arm costs.
+    """
+
+    copies: Annotated[dict[Name, Limit], Meta(min_length=1, max_length=1_000)]
+    budget: Positive
+    prices: dict[Name, Positive] | None = None
+
+
+class CopiesSpec(ActionSpec, frozen=True, tag="copies"):
+    """Several calls of one arm in a slate: copies share what is learnt."""
+
+    parameters: CopiesParameters
+
+    def build(self, arms: Names) -> Actions:
+        found = actions.Copies(self.parameters.copies, self.parameters.budget, self.parameters.prices)
+        if tuple(arms.all) != found.names:
+            listed = ", ".join(found.names[:10])
+            raise InvalidArgument("arms", "not the copies in their order", f"give {listed}")
+        return found
+
+
 class EdgesParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The two nodes that every arm, an edge, connects.
 
@@ -397,7 +428,7 @@ class IntersectionSpec(ActionSpec, frozen=True, tag="intersection"):
         return actions.Intersection([rule.build(arms) for rule in self.parameters.rules])
 
 
-AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec
+AnyActionSpec = AnyRule | AnyGraph | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec
 
 
 def to_actions(spec: ActionSpec, arms: Names) -> Actions:

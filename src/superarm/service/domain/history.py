@@ -19,7 +19,7 @@ from superarm.core.support import Dense
 from superarm.decisions import DEFAULTED, PENDING, UNSEEN
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked
-from superarm.service.domain.intervals import values_each, worth_each
+from superarm.service.domain.intervals import outcome_values, values_each, worth_each
 from superarm.service.domain.lift import (
     LiftSums,
     MeanInterval,
@@ -28,6 +28,7 @@ from superarm.service.domain.lift import (
     join_moments,
     mean_interval,
 )
+from superarm.thresholds import Thresholds
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
@@ -86,7 +87,7 @@ class LastSlate(Struct, frozen=True, array_like=True):
 class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
-    ``decisions`` is how many were made and not erased.
+    ``decisions`` is how many were made and not erased. Of the ``scores`` that count, so many lie ``beyond`` the scale.
     ``earlier`` are the comparisons before ``lift``, the oldest first.
     """
 
@@ -105,6 +106,8 @@ class History(Struct):
     lift: LiftSums = field(default_factory=LiftSums)
     decisions: int = 0
     earlier: list[LiftSums] = field(default_factory=list)
+    scores: int = 0
+    beyond: int = 0
 
     def compare_anew(self, since: int, slate: str | list[str], *, frozen: bool) -> None:
         """Begin another comparison, with the decisions after a round, and keep the one so far, of a control slate.
@@ -134,6 +137,14 @@ class History(Struct):
             self.slots += sign * len(chances)
             if share > 0.0:
                 self.explored += sign * sum(chance < 1.0 - share or share == 1.0 for chance in chances)
+
+    def count_scores(self, before: DecisionRecord | None, after: DecisionRecord, scale: Thresholds) -> None:
+        """Count the scores of a decision that changed."""
+        for record, sign in ((before, -1), (after, 1)):
+            if record is not None and record.scores:
+                ends = scale.edges[0], scale.edges[-1]
+                self.scores += sign * len(record.scores)
+                self.beyond += sign * sum(not ends[0] <= score <= ends[1] for _, score in record.scores)
 
     def remember_slate(self, asked: Asked) -> None:
         """Remember the slate that the policy chose, if no later round is known."""
@@ -200,7 +211,7 @@ class History(Struct):
             if moments.n:  # otherwise it finished while its reward was not known
                 moments.add(value, -1)
                 moments.add_each(each[0], -1)
-            self.comparison(asked).take_back(asked, value, each[0])
+            self.comparison(asked).take_back(asked, value - problem.floor, each[0])
 
     def flush(self, problem: Any, estimates: Claims | None = None) -> None:
         """Compute the rewards of the decisions that finished since the last call, and what was estimated of them."""
@@ -217,7 +228,7 @@ class History(Struct):
             if claims is not None and moments is stretch.policy:
                 stretch.gap.add(values[n] - claims[n])
                 stretch.gap.add_each(in_segment(record, problem, values[n] - claims[n]))
-            self.comparison(record.asked).add(record.asked, values[n], problem, each[n])
+            self.comparison(record.asked).add(record.asked, values[n] - problem.floor, problem, each[n])
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
@@ -304,9 +315,9 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float]
     if not records:
         return [], []
     rows, sizes = outcomes_of(records, problem)
-    values: list[float] = values_each(problem, rows, sizes).tolist()
+    values: list[float] = outcome_values(problem, rows, sizes).tolist()
     parts: list[dict[int, float]] = [{} for _ in records]
-    if problem.n_items <= MAX_EACH_ITEMS and problem.reward.additive:
+    if problem.n_items <= MAX_EACH_ITEMS and problem.reward.additive and problem.thresholds is None:
         parts = [dict(enumerate(row)) for row in worth_each(problem, rows, sizes).tolist()]
     known = zip(records, values, parts, strict=True)
     return values, [part | in_segment(record, problem, value) for record, value, part in known]

@@ -36,9 +36,19 @@ def gains_each(problem: Problem, rows: Floats, sizes: Ints, weights: Any = None)
 
 
 def values_each(problem: Problem, rows: Floats, sizes: Ints, weights: Any = None) -> Floats:
-    """The values of slates, as in ``gains_each``; none of them is empty."""
+    """The values of slates, as in ``gains_each``, in the units of scores if there are any; none of them is empty."""
     added, nothing = gains_each(problem, rows, sizes, weights)
-    return np.asarray(nothing + np.add.reduceat(added, np.cumsum(sizes) - sizes)) if len(sizes) else np.zeros(0)
+    if not len(sizes):
+        return np.zeros(0)
+    return np.asarray(problem.floor + nothing + np.add.reduceat(added, np.cumsum(sizes) - sizes))
+
+
+def outcome_values(problem: Problem, rows: Floats, sizes: Ints) -> Floats:
+    """The values of slates at outcomes: where items are thresholds, what the best score of each is worth."""
+    if problem.thresholds is None or not len(sizes):
+        return values_each(problem, rows, sizes)
+    best = np.maximum.reduceat(rows, np.cumsum(sizes) - sizes)
+    return np.asarray(problem.floor + best @ problem.weights)
 
 
 def worth_each(problem: Problem, rows: Floats, sizes: Ints) -> Floats:

@@ -355,6 +355,8 @@ class ProblemState:
             self._count_context(asked, -1)
         else:
             self.history.follow(before, after, self.problem, self._estimates, cascade)
+        if self.problem.thresholds is not None:
+            self.history.count_scores(before, after, self.problem.thresholds)
         self.follow(before, after)
 
     def follow(self, before: DecisionRecord | None, after: DecisionRecord) -> None:

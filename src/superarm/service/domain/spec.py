@@ -22,11 +22,13 @@ from superarm.rewards import Reward
 from superarm.service.domain import components
 from superarm.service.domain.components import AnyActionSpec, Batches, Name
 from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
+from superarm.thresholds import Thresholds
 
 ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
 """The name of a problem, which is a part of the names of logs and of labels, has no slash."""
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
+Score = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
@@ -84,6 +86,44 @@ class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     name: Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])] = "coverage"
     parameters: dict[str, float] = field(default_factory=dict)
+
+
+class ScoresSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The scale of scores, of which the best one of a slate counts. Scores beyond its ends count as these.
+
+    Parameters
+    ----------
+    low
+        The lowest score.
+    high
+        The highest score.
+    bins
+        Into how many bins of one width the scale is cut.
+    edges
+        The edges of the bins, increasing, in place of ``low``, ``high`` and ``bins``.
+    utility
+        What a best score at each edge is worth, if that is not the score.
+    """
+
+    low: Score | None = None
+    high: Score | None = None
+    bins: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    edges: Annotated[list[Score], Meta(min_length=2, max_length=1_001)] | None = None
+    utility: Annotated[list[Score], Meta(min_length=2, max_length=1_001)] | None = None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The library's scale; ``InvalidArgument`` says what does not fit."""
+        try:
+            return Thresholds(self.low, self.high, self.bins, self.utility, self.edges)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"scores.{error.argument}", error.wrong, error.remedy) from None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the thresholds: the upper edge of each bin."""
+        named = [f"{edge:.6g}" for edge in self.thresholds.edges[1:]]
+        return named if len(set(named)) == len(named) else [f"bin {n + 1}" for n in range(len(named))]
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -241,6 +281,8 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate.
     context
         What is known of users and arms, and the model that learns from it.
+    scores
+        The scale of scores, in place of ``items``: arms are told scores, and a slate is worth the best of them.
     """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]
@@ -257,10 +299,13 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     support: dict[Name, Annotated[list[str], Meta(max_length=MAX_ITEMS)]] | None = None
     triggered: bool = False
     context: ContextSpec | None = None
+    scores: ScoresSpec | None = None
 
     @property
     def item_names(self) -> list[str]:
         """The names of all items; where these are learnt, outcomes have one name."""
+        if self.scores is not None:
+            return self.scores.names
         return ["value"] if self.items == "learn" else list(self.items)
 
 
@@ -278,12 +323,15 @@ def to_problem(spec: ProblemSpec) -> Problem:
     arms, items = Names(spec.arms, "arms"), Names(names, "items")
     check_size(len(spec.arms), len(names), spec.support)
     _check_learnt(spec)
+    _check_scores(spec)
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
     reward = to_reward(spec.reward)
     check_totals(reward, len(spec.arms))
     context = None if spec.context is None else to_context(spec.context, spec.arms)
-    problem = Problem(len(spec.arms), len(names), reward, actions, spec.weights, support, context)
+    given: Any = {"n_items": len(names), "weights": spec.weights, "support": support}
+    given = given if spec.scores is None else {"items": spec.scores.thresholds}
+    problem = Problem(len(spec.arms), reward=reward, actions=actions, context=context, **given)
     check_context(problem)
     check_items_from(spec.context, names, support is None and not spec.triggered)
     if spec.triggered and context is not None and context.pairs:
@@ -299,6 +347,15 @@ def _check_learnt(spec: ProblemSpec) -> None:
         wrong = next((name for name, value in given.items() if value), None)
         if wrong is not None or spec.reward != RewardSpec():
             raise InvalidArgument(wrong or "reward", "given beside items that are learnt", "leave it out")
+
+
+def _check_scores(spec: ProblemSpec) -> None:
+    """Refuse what does not go with scores."""
+    if spec.scores is not None:
+        given = {"items": spec.items != ["value"], "weights": spec.weights, "support": spec.support}
+        wrong = next((name for name, value in (given | {"triggered": spec.triggered}).items() if value), None)
+        if wrong is not None:
+            raise InvalidArgument(wrong, "given beside scores", "leave it out")
 
 
 def _actions(spec: ProblemSpec, arms: Names) -> Actions:
@@ -404,6 +461,9 @@ def _check_control(settings: Settings, problem: Problem, arms: Names) -> None:
 
 def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
     """Refuse settings that do not fit the problem."""
+    if problem.thresholds is not None and settings.at_window_end not in ("ignore", 0.0):
+        remedy = 'give 0, which stands for the lowest score, or "ignore"'
+        raise InvalidArgument("settings.at_window_end", f"{settings.at_window_end}", remedy)
     if settings.paused_until is not UNSET:
         components.check_arms(settings.paused_until, arms.all, "settings.paused_until")
     try:

@@ -12,12 +12,14 @@ from superarm.service.domain.slate import fixed_slate
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
+MANY_SCORES, BEYOND = 100, 0.01
+"""From so many scores on, so large a share of them beyond the scale is too much."""
 
 
 def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
-    own = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
-    return own + learner.published.warn()
+    found = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
+    return found + _from_scores(learner) + learner.published.warn()
 
 
 def _from_settings(learner: ProblemState) -> list[str]:
@@ -62,12 +64,25 @@ def _from_outcomes(learner: ProblemState) -> list[str]:
     """Where only successes are told, every estimate is 1: from the first outcomes on, while windows are still open."""
     tally, words = learner.tally, learner.words
     seen = float(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).sum())
-    if learner.settings.at_window_end == "ignore" and seen >= MANY_DECISIONS and float(tally.total.sum()) == seen:
+    told = learner.settings.at_window_end == "ignore" and learner.problem.thresholds is None
+    if told and seen >= MANY_DECISIONS and float(tally.total.sum()) == seen:
         return [
             f"every {words.one('outcome')} that was told is 1, so that every estimate is 1: send 0 for what was shown "
             "without success, or set at_window_end to 0"
         ]
     return []
+
+
+def _from_scores(learner: ProblemState) -> list[str]:
+    """Where many scores lie beyond the scale, the best arms are told apart no longer."""
+    n, beyond = learner.history.scores, learner.history.beyond
+    if learner.problem.thresholds is None or n < MANY_SCORES or beyond <= BEYOND * n:
+        return []
+    low, high = learner.problem.thresholds.edges[[0, -1]]
+    return [
+        f"{beyond} of {n} scores lie beyond the scale from {low:g} to {high:g} and count as its ends: make a problem "
+        "with wider `scores`, and give it the scores of this one as past `outcomes`"
+    ]
 
 
 def _from_estimates(learner: ProblemState) -> list[str]:
@@ -92,7 +107,8 @@ def say_need(learner: ProblemState) -> str:
         since = next((one.version for one in learner.learnt.versions if len(one.shares) > 1), 0)
         return learner.learnt.need().say(f"slates are chosen for all of them, since version {since} of the items")
     earned = learner.history.earned(learner.weighty_items)
-    one = learner.problem.n_items == 1 and isinstance(learner.problem.reward, Coverage)
+    own = learner.problem
+    one = own.n_items == 1 and own.thresholds is None and isinstance(own.reward, Coverage)
     if not one or earned is None or earned.gap is None or not math.isfinite(earned.gap.reach):
         return ""
     gap, reach = earned.gap

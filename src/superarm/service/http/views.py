@@ -38,6 +38,8 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         shown["slots"] = asked.slots
     if asked.items is not None:
         shown["items"] = [learner.items.all[i] for i in asked.items]
+    if record.scores:
+        shown["scores"] = {names[j]: score for j, score in record.scores}
     if asked.context is not None and contexts is not None:
         shown |= {"context": asked.context.given, "segment": contexts.segment(asked)}
     return replies.DecisionReply(**same, **shown, created=created)
@@ -55,6 +57,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemRe
     parts: Any = {"items": list(learner.items.all), "weights": own.weights.tolist(), "settings": settings}
     parts |= {"warnings": list_warnings(learner), "t": learner.learner.asked, "pending": pending}
     reason = advice.reason if settings.policy.name == advice.name else UNSET
+    parts["scores"] = learner.created.spec.scores or UNSET
     return replies.ProblemReply(name=name, version=len(learner.versions), reason=reason, **sizes, **parts)
 
 
@@ -85,20 +88,24 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
     if part is not None and stratum is None:
         raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
-    told = _compared(sums, delta, stratum) | {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
+    floor = learner.problem.floor if stratum is None else 0.0
+    told = _compared(sums, delta, stratum, floor)
+    told |= {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
     told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
     told["earlier"] = [
-        replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum))
+        replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum, floor))
         for one in reversed(learner.history.earlier)
     ]
     return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
 
 
-def _compared(sums: LiftSums, delta: float, stratum: int | None) -> dict[str, Any]:
-    """The fields of a reply that a comparison gives."""
+def _compared(sums: LiftSums, delta: float, stratum: int | None, floor: float) -> dict[str, Any]:
+    """The fields of a reply that a comparison gives; its sums are of rewards above ``floor``."""
     found = measure_lift(sums, delta, stratum)
     told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
     for name in ("policy", "control"):
+        if (mean := getattr(found, name)) is not None:
+            told[name] = replies.IntervalReply(*(floor + end for end in mean))
         told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
     return told | {"verdict": found.verdict}
 
@@ -123,7 +130,7 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
         to_flat(support, one, support.rows(np.broadcast_to(part, whole), one[None])[0])
         for part in (tally.counts(tally.pulls), tally.mean, tally.deviation)
     )
-    seen = counts.astype(int).tolist()
+    seen, scale = counts.astype(int).tolist(), learner.problem.thresholds
     if isinstance(tally, TotalTally):
         mean, deviation = tally.model.mean[:, arm], np.sqrt((tally.model.root[:, arm] ** 2).sum(1))
     return replies.ArmRow(
@@ -135,6 +142,7 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
         [x if s else None for x, s in zip(mean.tolist(), seen, strict=True)],
         [x * x if s else None for x, s in zip(deviation.tolist(), seen, strict=True)],
         UNSET if own is None else [learner.items.all[i] for i in own],
+        UNSET if scale is None else float(scale.decode(mean)) if any(seen) else None,
     )
 
 

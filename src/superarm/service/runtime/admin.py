@@ -256,9 +256,11 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
         raise invalid("arms", "missing", "give arms and outcomes; sets are for the reward total")
     arms = [arm_numbers(learner.arms, [arm], "arms")[0] for arm in body.arms]
     widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
-    if tuple(len(row) for row in body.outcomes) != widths:
-        raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
     rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
+    if body.scores is not None:
+        rows = _encode_scores(learner, body, len(arms))
+    if tuple(map(len, rows)) != widths:
+        raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
     context, given = learner.problem.context, cast(Any, body.contexts)
     segments = context.segments(given) if context is not None and given is not None else given
     t = learner.learner.past_round(past(learner.problem, arms, rows, segments))
@@ -333,6 +335,16 @@ def _past_totals(learner: ProblemState, body: PastBody, digest: str) -> Warmed:
     totals = [(own, part.total, body.n) for own, part in zip(sets, body.sets, strict=True)]
     event = Warmed(now_ms(), body.id, digest, [], [], totals=totals)
     return replace(event, t=learner.learner.past_round(past_of(learner.problem, event)))
+
+
+def _encode_scores(learner: ProblemState, body: PastBody, n: int) -> list[list[float]]:
+    """Past scores as outcomes."""
+    scale, scores = learner.problem.thresholds, body.scores or []
+    if scale is None or body.outcomes or len(scores) != n:
+        wrong = "given beside outcomes, or not one for each arm" if scale is not None else "the problem has none"
+        raise invalid("scores", wrong, "give outcomes" if scale is None else f"give {n} scores, and no outcomes")
+    missing = [UNSEEN] * learner.problem.n_items
+    return [missing if score is None else scale.encode(score).tolist() for score in scores]
 
 
 log = logging.getLogger("superarm.learning")

@@ -153,8 +153,9 @@ def find_items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     """The items that a decision is about, as the request or its context says; None for all."""
     if body.items is None:
         return _items_of_context(learner, body.context)
-    if isinstance(learner.problem.support, Sparse) or learner.triggered or learner.learnt is not None:
-        wrong = "the problem has a support, triggered arms, or items that it learns"
+    whole = learner.triggered or learner.learnt is not None or learner.problem.thresholds is not None
+    if isinstance(learner.problem.support, Sparse) or whole:
+        wrong = "the problem has a support, triggered arms, scores, or items that it learns"
         raise invalid("items", wrong, "leave it out: report what was not observed with seen: false")
     return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
 

@@ -33,12 +33,13 @@ async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: 
     def plan(state: ProblemState, record: DecisionRecord) -> Told | None:
         reader = Reader(state.problem, state.arms, state.items, state.triggered)
         parts = None if body.totals is None else [(part.arms, part.total) for part in body.totals]
-        given = Reported(body.outcome, body.seen, body.arms, body.feedback, total=body.total, totals=parts, n=body.n)
+        rows = Reported(body.outcome, body.seen, body.arms, body.feedback)
+        given = rows._replace(total=body.total, totals=parts, n=body.n, scores=body.scores)
         told = read_answer(reader, record, given)
         whole, learn_late = body.feedback is None, state.settings.late == "learn"
         return feedback(record, told, amend=body.amend, learn_late=learn_late, whole=whole, at=now_ms())
 
-    size = len(body.feedback or ()) + sum(map(len, body.outcome or ()))
+    size = len(body.feedback or ()) + sum(map(len, body.outcome or ())) + 20 * len(body.scores or ())
     return reply(*await coordinator.decide(tenant, name, id, plan, size))
 
 

@@ -5,7 +5,7 @@ One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's numbe
 if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
 of the arm to be in the slate, exact or counted from ``inclusion_draws``),
 ``group`` (the user's segment, where the problem has segments), ``comparison`` ("policy" or "control" where a control
-share is compared) and ``unit`` (a digest of whom the decision was for).
+share is compared), ``unit`` (a digest of whom the decision was for) and ``score`` (of the arm, as it was told).
 
 A Parquet file also holds the problems, for ``superarm.offline``: JSON under the key ``superarm`` of its metadata.
 """
@@ -49,6 +49,7 @@ FIELDS = {
     "comparison": "string",
     "unit": "string",
     "fallback": "bool",
+    "score": "double",
 }
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -93,7 +94,7 @@ def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) ->
     chances = None if certain else chances
     segment = None if learner.contexts is None else learner.contexts.segment(asked)
     group = None if segment is None or learner.contexts is None else learner.contexts.segments[segment]
-    whom = (group, asked.group or None, asked.unit or None, asked.fallback)
+    whom, scores = (group, asked.group or None, asked.unit or None, asked.fallback), dict(record.scores)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
         items = range(asked.n_items) if own is None else own
@@ -104,7 +105,8 @@ def decision_rows(tenant: str, record: DecisionRecord, learner: ProblemState) ->
             shown = (arm, learner.arms.all[arm], learner.items.all[item], value if value >= 0.0 else None, defaulted)
             slot = (None, None) if place is None else (chances and chances[place], inclusion and inclusion[place])
             drawn = (slot[0], certain, slot[1], asked.draws if inclusion else None)
-            yield dict(zip(FIELDS, (*made, None if place is None else place + 1, *shown, *drawn, *whom), strict=True))
+            where = None if place is None else place + 1
+            yield dict(zip(FIELDS, (*made, where, *shown, *drawn, *whom, scores.get(arm)), strict=True))
 
 
 def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
