@@ -195,9 +195,13 @@ def scale() -> list[str]:
     """Tables out, sums in: what goes round between superarm, applications, and the engine that has the log."""
     places = ((4, "superarm: tally and policy"), (216, "applications, any language"), (428, "warehouse, DuckDB, Spark"))
     parts = [part for x, name in places for part in (box(x, 30, 168, 40), word(x + 84, 54, name))]
-    parts += [line(172, 50, 208, 50, on=True), word(192, 22, "table")]
-    parts += [line(384, 50, 420, 50, on=True), word(404, 22, "events")]
-    parts += ['<path d="M512 70V104H88V78" class="dash"/>', word(300, 98, "GROUP BY: sums of arms and segments")]
+    for x, name in ((176, "table"), (388, "events")):
+        parts += [
+            f'<path d="M{x} 50H{x + 36}M{x + 28} 44L{x + 36} 50L{x + 28} 56" class="leaf"/>',
+            word(x + 18, 22, name),
+        ]
+    parts += ['<path d="M512 70V104H88V76" class="dash"/>', '<path d="M82 83L88 75L94 83"/>']
+    parts += [word(300, 98, "GROUP BY: sums of arms and segments")]
     return parts
 
 
