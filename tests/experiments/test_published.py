@@ -7,13 +7,16 @@ import math
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
+from superarm.cli import main
 from superarm.experiments import Experiment, Threads
 from superarm.experiments.analysis.published import compare_published
 from superarm.experiments.analysis.study import Study
 from superarm.experiments.execution.cells import list_cells
 from superarm.experiments.spec.build import Case
+from superarm.experiments.spec.experiment import list_published
 from superarm.experiments.store import CellResults
 
 ROUNDS = np.array([1, 10, 100])
@@ -107,6 +110,63 @@ def test_a_number_of_an_earlier_round():
 def test_nothing_follows_from_a_single_run():
     (cell,) = compare_published(_study([np.array([4.0])]), _claims([{"regret": 3.0, "error": 1.0}]))
     assert cell.agrees is None
+
+
+FILE = """
+name = "mine"
+horizon = 50
+replications = 6
+claims = [
+  { kind = "reported", instance = "a", policy = "UCB", regret = 4.6, runs = 20 },
+  { kind = "reported", instance = "b", policy = "UCB", regret = 900.0, error = 1.0 },
+  { kind = "less", policy = "UCB", than = "TS" },
+]
+published = { paper = "A. Paper", place = "Table 9", read = "print", differs = "The horizon." }
+
+[policies]
+UCB = { policy = "cascade_ucb1" }
+TS = { policy = "ts_cascade" }
+
+[instances]
+a = { generator = "cascade", n_arms = 4 }
+b = { generator = "cascade", n_arms = 5 }
+"""
+
+
+def _reproduce(*arguments):
+    return CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
+
+
+def test_the_command_shows_published_beside_measured_and_does_not_run_again(tmp_path, monkeypatch):
+    (tmp_path / "mine.toml").write_text(FILE)
+    arguments = (tmp_path / "mine.toml", "--out", tmp_path / "out", "--workers", 1)
+    first = _reproduce(*arguments)
+    assert first.exit_code == 0, first.output
+    assert "mine: 1 of 2 agree; differs: UCB on b (A. Paper, Table 9)" in first.output
+    page = (tmp_path / "out" / "reproduction.html").read_text()
+    for words in ("A. Paper, Table 9, read in print. 1 of 2 numbers agree", "The horizon.", "<svg"):
+        assert words in page
+    rows = (tmp_path / "out" / "reproduction.csv").read_text().splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [["mine", "a", "UCB"], ["mine", "b", "UCB"]]
+    assert Study.load(tmp_path / "out" / "mine").policies.keys() == {"UCB"}, "TS has no published number"
+    monkeypatch.setattr(Threads, "perform", None)
+    assert "1 of 2 agree" in _reproduce(*arguments).output
+
+
+def test_quick_is_each_policy_once(tmp_path):
+    (tmp_path / "mine.toml").write_text(FILE)
+    output = _reproduce(tmp_path / "mine.toml", "--quick", "--out", tmp_path / "out", "--workers", 1).output
+    assert "mine: 1 of 1 agree" in output
+    study = Study.load(tmp_path / "out" / "mine")
+    assert {labels: len(record.regret) for labels, record in study.records.items()} == {("a", "UCB"): 4}
+
+
+def test_the_results_are_listed_and_a_file_without_numbers_is_refused(tmp_path):
+    listed = _reproduce("--list").output.splitlines()
+    assert [line.partition(":")[0] for line in listed] == list_published()
+    refused = _reproduce("quickstart", "--out", tmp_path)
+    assert refused.exit_code == 2
+    assert "no claim of the kind reported" in refused.output
 
 
 SPEC = {
