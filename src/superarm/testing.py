@@ -129,7 +129,14 @@ def check_index(index: Index) -> None:
         )
         require_array(index, "score", q, mean.shape)
         bad = (q < 0.0) | ((q > 1.0) & (not index.unclipped))
-        _require_everywhere(~bad, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
+        _require_everywhere(
+            ~bad,
+            "scores lie in [0, 1], unless it says unclipped = True",
+            mean=mean,
+            deviation=deviation,
+            level=x,
+            score=q,
+        )
         if np.array_equal(q, other):
             _require_everywhere(q >= mean - 1e-12, "scores are at least the mean", mean=mean, level=x, score=q)
             _require_everywhere(more >= q - 1e-12, "scores grow with the level", mean=mean, level=x, later=later)

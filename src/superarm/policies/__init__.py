@@ -1,7 +1,7 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
 base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
-number for all entries · directional, covariance, batch: one bound
+number for all entries · hybrid: regularised leader with importance weights · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
 forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
 papers, all of which are also here
@@ -14,6 +14,7 @@ from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.forgetting import Forgetting
+from superarm.policies.hybrid import Hybrid
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
@@ -30,6 +31,7 @@ __all__ = [
     "DirectionalPolicy",
     "EpsilonGreedy",
     "Forgetting",
+    "Hybrid",
     "IndexPolicy",
     "Memory",
     "OneGaussian",
