@@ -225,8 +225,8 @@ class Study:
         rows, columns
             ``instance`` and ``policy``, in either order.
         best
-            ``bold``: on every instance the policy with the least regret, and all that a paired test (Holm's method,
-            5 %) does not tell from it; or ``none``.
+            ``bold``: on every instance the policy with the least regret, and all that paired tests (Holm's method over
+            all pairs, 5 %) do not tell from it; or ``none``.
         """
         from superarm.experiments.report.tables import paper_table
 
