@@ -118,6 +118,7 @@ VALUES = [
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
     *(FOUR, FOUR.support, Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support, policy(print)),
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
+    *(indices.Plays(indices.KL(c=0.0), 3), policies.Hybrid()),
     Instance(FOUR, environments.Bernoulli(P)),
 ]
 """Components that other tests compare with definitions, on problems that suit them."""

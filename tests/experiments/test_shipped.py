@@ -19,7 +19,10 @@ CONTEST = [
 ]  # fmt: skip
 CONTEXTS = ["context", "context-batch", "context-constants"]
 SHIPPED = ["cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
-PUBLISHED = ["cheung2019-table3", "huyuk2019-table1", "kveton2015-table2"]
+PUBLISHED = [
+    "cheung2019-table3", "huyuk2019-table1", "katariya2016-figure2", "komiyama2015-figure2a", "komiyama2015-figure2b",
+    "kveton2015-grid", "kveton2015-table2", "zimmert2019-figure1a",
+]  # fmt: skip
 OTHERS = Path(__file__).parents[2] / "dev" / "experiments"
 ALL = [*SHIPPED, *PUBLISHED, *APPLICATIONS, *CONTEST]
 
@@ -46,7 +49,7 @@ def test_each_is_valid_and_bears_its_file_s_name(name, find):
     assert experiment.claims
     assert experiment.target in KINDS, "a shipped file says what regret is measured against"
     digests = [cell.digest for cell in experiment.cells()]
-    assert len(set(digests)) == len(digests) >= 4
+    assert len(set(digests)) == len(digests) >= 3
 
 
 @pytest.mark.parametrize("name", ["cascades", *PUBLISHED])

@@ -24,7 +24,8 @@ ALARM = 0.05
 class PublishedCell:
     """A mean of a paper beside the same mean here.
 
-    ``error`` is the standard error of the published mean, as far as it is known; ``mean``, ``deviation`` and ``runs``
+    ``round`` is the round after which regret is compared; ``error`` is the standard error of the published mean, as far
+    as it is known; ``mean``, ``deviation`` and ``runs``
     are measured. ``difference`` is measured − published, with a 95 % interval for this cell alone, widened by what a
     drawing can be misread by. ``p`` is its p-value, adjusted by Holm's method over the table.
     """
@@ -32,6 +33,7 @@ class PublishedCell:
     claim: Claim
     instance: str
     policy: str
+    round: int
     error: float
     mean: float
     deviation: float
@@ -60,14 +62,14 @@ def compare_published(study: "Study", claims: Sequence[Claim]) -> list[Published
 def _compare(study: "Study", claim: Claim, instance: str, policy: str) -> PublishedCell:
     """One cell: Student's test with the degrees of freedom of the smaller sample, so that few runs are no advantage."""
     record = study.records[instance, policy]
-    at = claim.get("round", record.rounds[-1])
+    at = int(claim.get("round", record.rounds[-1]))
     values = np.array([np.interp(at, record.rounds, row) for row in record.regret])
     runs, (mean, own) = len(values), mean_and_standard_error(values)
     deviation = own * math.sqrt(runs)
     error = _published_error(claim, deviation)
     freedom = max(1.0, min(runs, claim.get("runs", math.inf)) - 1.0)
     difference = _test(mean - claim["regret"], math.hypot(own, error), freedom, float(claim.get("reading", 0.0)))
-    return PublishedCell(claim, instance, policy, error, mean, deviation, runs, difference)
+    return PublishedCell(claim, instance, policy, at, error, mean, deviation, runs, difference)
 
 
 def _published_error(claim: Claim, measured: float) -> float:

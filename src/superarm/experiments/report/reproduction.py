@@ -52,17 +52,16 @@ def tabulate(cells: Sequence[PublishedCell]) -> Table:
         {
             "Instance": cell.instance,
             "Policy": cell.policy,
-            "Round": cell.claim.get("round"),
+            "Round": cell.round,
             "Published": Measured(float(cell.claim["regret"]), cell.error),
             "Here": Measured(cell.mean, cell.deviation / cell.runs**0.5),
+            "Runs": cell.runs,
             "Difference": f"{cell.difference.value:.4g} [{cell.difference.low:.4g}, {cell.difference.high:.4g}]",
             "p (Holm)": format_p(cell.p),
             "Agrees": {True: "yes", False: "NO", None: "–"}[cell.agrees],
         }
         for cell in cells
     ]
-    if not any("round" in cell.claim for cell in cells):
-        rows = [{key: value for key, value in row.items() if key != "Round"} for row in rows]
     return Table(rows)
 
 
@@ -97,7 +96,6 @@ def write_page(studies: Sequence["Study"], directory: Path) -> Path:
     figure = plot_published(studies)
     write_figure(figure, directory, "reproduction")
     rows = [{"Result": s.experiment.name} | dict(row) for s in studies for row in tabulate(list_cells(s)).rows]
-    rows = [{key: value for key, value in row.items() if key != "Round"} for row in rows]
     write_text(directory / "reproduction.csv", Table(rows).to_csv())
     context = {
         "results": [(study, list_cells(study), tabulate(list_cells(study)).to_html()) for study in studies],

@@ -12,7 +12,7 @@ from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.describe import build, describe
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
-from superarm.policies import Policy
+from superarm.policies import Hybrid, IndexPolicy, Policy
 from superarm.simulation.instances import Instance, InstanceFamily
 
 SWEEP = "sweep"
@@ -24,6 +24,7 @@ KeyPath = tuple[str, ...]
 WRAPPED = "of"
 """The key of the policy that another one works on, such as a sliding window."""
 _FAMILIES = {
+    "index": "superarm.indices:Index",
     "oracle": "superarm.oracles:Oracle",
     "reward": "superarm.rewards:Reward",
     "actions": "superarm.actions:Actions",
@@ -118,7 +119,7 @@ def find_policies() -> dict[str, Callable[..., Any]]:
     """Every function of the policy catalogue, by name; functions and policies of imported modules included."""
     homes = [importlib.import_module(home) for home in _POLICY_MODULES]
     shipped = {name: thing for home in homes for name, thing in vars(home).items() if hasattr(thing, "__wrapped__")}
-    return list_imported() | list_imported(Policy) | shipped
+    return list_imported() | list_imported(Policy) | shipped | {"IndexPolicy": IndexPolicy, "Hybrid": Hybrid}
 
 
 def find_maker(name: Any, makers: Mapping[str, Callable[..., Any]], path: KeyPath, what: str) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE_KEYS = ("file", "path")
 """Parameters that name a file, relative to the directory of the spec."""
-MAKER_KEYS = ("policy", "generator", "name", "oracle", "reward", "actions", "outcomes", "spread")
+MAKER_KEYS = ("policy", "generator", "name", "index", "oracle", "reward", "actions", "outcomes", "spread")
 """Parameters that may be ``file.py:Name``, with a file relative to the directory of the spec."""
 _CLAIM_KEYS = {
     "less": ("policy than", "factor"),
