@@ -22,7 +22,19 @@ AT_THE_TOP = [
 ]
 PACKAGES = [
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
-    *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
+    *(
+        "gym",
+        "indices",
+        "instances",
+        "items",
+        "models",
+        "offline",
+        "oracles",
+        "policies",
+        "random",
+        "rewards",
+        "service",
+    ),
     *("simulation", "testing", "theory"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}

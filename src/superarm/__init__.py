@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from superarm import diffusion as diffusion
     from superarm import environments as environments
     from superarm import experiments as experiments
+    from superarm import gym as gym
     from superarm import indices as indices
     from superarm import items as items
     from superarm import offline as offline
@@ -76,7 +77,18 @@ _HOMES = {
     "superarm.simulation": "Instance Results simulate",
 }
 _PACKAGES = (
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
+    *(
+        "actions",
+        "agent",
+        "context",
+        "contextual",
+        "data",
+        "diffusion",
+        "environments",
+        "experiments",
+        "gym",
+        "indices",
+    ),
     *("items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing", "theory"),
 )
 _SEARCHED = (

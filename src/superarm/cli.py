@@ -19,6 +19,7 @@ EXTRAS = {
     "lab": ("jinja2", "matplotlib", "pyarrow", "tqdm"),
     "cluster": ("dask", "distributed"),
     "data": ("networkx", "pooch"),
+    "gym": ("gymnasium",),
     "service": ("prometheus_client", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
     "mcp": ("mcp",),
