@@ -122,6 +122,18 @@ def test_clicks_alone_say_that_all_above_the_last_one_was_examined():
     check_environment(read, instance.problem)
 
 
+class Masked(sa.environments.Cascade):
+    """A cascade whose outcomes are 0 where they are not seen."""
+
+    def draw(self, problem, action, t, keys):
+        answer = super().draw(problem, action, t, keys)
+        return answer._replace(outcome=answer.outcome * answer.seen)
+
+
+def test_outcomes_that_are_not_seen_may_be_anything():
+    check_environment(Masked([[0.5], [0.3], [0.4]]))
+
+
 def test_the_marginals_of_hybrid_minimise_the_regularised_loss():
     """Against SciPy's constrained minimiser."""
     losses, t, k = np.array([0.0, 3.0, 7.0, 1.0, 12.0]), 9, 2
