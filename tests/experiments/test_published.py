@@ -154,9 +154,10 @@ def test_the_command_shows_published_beside_measured_and_does_not_run_again(tmp_
 
 
 def test_quick_is_each_policy_once(tmp_path):
-    (tmp_path / "mine.toml").write_text(FILE)
+    (tmp_path / "mine.toml").write_text(FILE.replace(', differs = "The horizon."', ""))
     output = _reproduce(tmp_path / "mine.toml", "--quick", "--out", tmp_path / "out", "--workers", 1).output
     assert "mine: 1 of 1 agree" in output
+    assert (tmp_path / "out" / "reproduction.html").exists()
     study = Study.load(tmp_path / "out" / "mine")
     assert {labels: len(record.regret) for labels, record in study.records.items()} == {("a", "UCB"): 4}
 
