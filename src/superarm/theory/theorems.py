@@ -280,7 +280,7 @@ def find_least(case: Question) -> str:
 
     Only policies whose oracle guarantees as much are compared: regret of others is against another target.
     """
-    found, problem, last = [], case.instance.problem, np.max(case.horizon)
+    found, problem, last = [], case.instance.problem, np.array(np.max(case.horizon))
     for policy in PROVED:
         other = replace(case, policy=policy, horizon=last)
         try:
