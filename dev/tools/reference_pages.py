@@ -72,7 +72,7 @@ def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
 
 def write_published() -> str:
     """The results of ``superarm reproduce``: what agrees, what does not, and why."""
-    rows = list(csv.DictReader(PUBLISHED.open(encoding="utf-8")))
+    rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))
     parts = ["| result | source | read in | published | run | agree | runs |\n|---|---|---|---:|---:|---:|---:|"]
     reasons = []
     for name in dict.fromkeys(row["Result"] for row in rows):
