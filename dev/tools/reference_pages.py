@@ -84,7 +84,9 @@ def write_published() -> str:
         parts.append(f"| `{name}` | {source['paper']}, {source['place']} | {read} | {counts} |")
         reasons.append(f"- **{name}.** {source.get('differs', 'Nothing is known to differ.').strip()}")
         reasons += [_describe_miss(row) for row in misses]
-    quick = "Where fewer numbers were run than are published, it was with `--quick`."
+    quick = (
+        "Four runs: with `--quick`. Where other results have fewer numbers run than published, the rest was not run."
+    )
     return "\n".join([*parts, "", quick, "", "## What differs, and why\n", *reasons])
 
 
