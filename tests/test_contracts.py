@@ -133,6 +133,7 @@ VALUES = [
     ),
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
     environments.Totals(environments.Bernoulli(P), rewards.Coverage()),
+    *(indices.Plays(indices.KL(c=0.0), 3), policies.Hybrid()),
     Instance(FOUR, environments.Bernoulli(P)),
 ]
 """Components that other tests compare with definitions, on problems that suit them."""

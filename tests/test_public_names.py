@@ -33,8 +33,8 @@ AT_THE_TOP = [
 ]
 PACKAGES = [
     *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments"),
-    *("indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards", "service"),
-    *("simulation", "testing", "theory", "warehouse"),
+    *("gym", "indices", "instances", "items", "models", "offline", "oracles", "policies", "random", "rewards"),
+    *("service", "simulation", "testing", "theory", "warehouse"),
 ]
 RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Table", "Tally"}
 """What users get from other calls, and do not make themselves."""
@@ -102,8 +102,16 @@ def test_a_name_that_is_not_at_the_top_is_found(name, place):
 
 
 def test_an_unknown_name_is_unknown():
-    with pytest.raises(AttributeError, match=r"has no attribute 'klucb'$"):
-        sa.klucb  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute 'qqqqq'$"):
+        sa.qqqqq  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("klucb", "superarm.kl_ucb"), ("Bernouli", "superarm.environments.Bernoulli")]
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(name, meant):
+    with pytest.raises(AttributeError, match=rf"did you mean {meant}\?$"):
+        getattr(sa, name)
 
 
 @pytest.mark.parametrize("name", AT_THE_TOP)

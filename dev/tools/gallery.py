@@ -85,7 +85,7 @@ def reduce_experiment(name: str) -> Experiment:
     size, experiment = SIZES[name], find(name)
     instances = {key: value for key, value in experiment.instances.items() if key in (size.instances or [key])}
     small = {"horizon": size.horizon, "replications": size.replications, "instances": instances}
-    return replace(experiment, claims=(), title="", text="", **small)
+    return replace(experiment, claims=(), published={}, title="", text="", **small)
 
 
 def digest(experiment: Experiment) -> str:

@@ -3,6 +3,7 @@
 make pages
 """
 
+import csv
 import inspect
 import json
 import tomllib
@@ -14,12 +15,15 @@ from typing import Any
 import click
 
 from dev.tools.http_interface import write_operations
+from superarm.experiments.spec.experiment import find_experiment
 
 DOCS = Path(__file__).parents[2] / "docs"
 SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
 OTHERS = Path(__file__).parents[1] / "experiments"
 RECORD = DOCS / "reference" / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m dev.tools.gallery``."""
+PUBLISHED = DOCS / "reference" / "published.csv"
+"""Published and measured numbers, as ``superarm reproduce`` wrote them."""
 GROUPS = {
     "Start here": ("quickstart",),
     "Papers": ("paper", "cascades"),
@@ -64,6 +68,33 @@ def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
     shipped = (SPECS / f"{experiment['name']}.toml").exists()
     named = experiment["name"] if shipped else f"dev/experiments/{experiment['name']}.toml"
     return f"*`superarm run {named}`: {complete}.{smaller}*\n"
+
+
+def write_published() -> str:
+    """The results of ``superarm reproduce``: what agrees, what does not, and why."""
+    rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))
+    parts = ["| result | source | read in | published | run | agree | runs |\n|---|---|---|---:|---:|---:|---:|"]
+    reasons = []
+    for name in dict.fromkeys(row["Result"] for row in rows):
+        experiment, own = find_experiment(name), [row for row in rows if row["Result"] == name]
+        source, numbers = experiment.published, [one for one in experiment.claims if one["kind"] == "reported"]
+        misses = [row for row in own if row["Agrees"] == "NO"]
+        read = {"print": "print", "vector": "a drawing"}[source["read"]]
+        counts = f"{len(numbers)} | {len(own)} | {len(own) - len(misses)} | {own[0]['Runs']}"
+        parts.append(f"| `{name}` | {source['paper']}, {source['place']} | {read} | {counts} |")
+        reasons.append(f"- **{name}.** {source.get('differs', 'Nothing is known to differ.').strip()}")
+        reasons += [_describe_miss(row) for row in misses]
+    quick = (
+        "Four runs: with `--quick`. Where other results have fewer numbers run than published, the rest was not run."
+    )
+    return "\n".join([*parts, "", quick, "", "## What differs, and why\n", *reasons])
+
+
+def _describe_miss(row: dict[str, str]) -> str:
+    numbers = " and ".join(f"{float(row[key]):.4g} ± {float(row[key + ' s.e.']):.2g}" for key in ("Published", "Here"))
+    return (
+        f"  - Not reproduced: {row['Policy']}, {row['Instance']}: published and here {numbers} (p {row['p (Holm)']})."
+    )
 
 
 def write_commands() -> str:
@@ -120,6 +151,7 @@ def _describe_option(option: click.Option) -> str:
 
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "reference/gallery.md": ("<!-- experiments -->", write_gallery),
+    "reference/published.md": ("<!-- results -->", write_published),
     "reference/command-line.md": ("<!-- commands -->", write_commands),
     "reference/http.md": ("<!-- operations -->", write_operations),
 }

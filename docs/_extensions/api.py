@@ -33,6 +33,7 @@ PACKAGES = {
     "superarm.theory": "Theory",
     "superarm.experiments": "Experiments",
     "superarm.data": "Data",
+    "superarm.gym": "Gymnasium",
     "superarm.testing": "Checks of components",
     "superarm.service.client": "Client of the service",
     "superarm.core.component": "Components",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from superarm import diffusion as diffusion
     from superarm import environments as environments
     from superarm import experiments as experiments
+    from superarm import gym as gym
     from superarm import indices as indices
     from superarm import items as items
     from superarm import offline as offline
@@ -81,7 +82,18 @@ _HOMES = {
     "superarm.tables": "Table",
 }
 _PACKAGES = (
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
+    *(
+        "actions",
+        "agent",
+        "context",
+        "contextual",
+        "data",
+        "diffusion",
+        "environments",
+        "experiments",
+        "gym",
+        "indices",
+    ),
     *("items", "offline", "oracles", "policies", "random", "rewards", "service", "simulation", "testing", "theory"),
     "warehouse",
 )
@@ -106,11 +118,23 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
-    if not name.startswith("_"):
-        for package in _SEARCHED:
-            if hasattr(import_module(f"superarm.{package}"), name):
-                raise AttributeError(f"module 'superarm' has no attribute {name!r}; it is superarm.{package}.{name}")
-    raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+    raise AttributeError(f"module 'superarm' has no attribute {name!r}{_find_near(name)}")
+
+
+def _find_near(name: str) -> str:
+    """Where a name is that is not here, or which one was meant, as the end of a sentence."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    homes = dict.fromkeys(__all__, "superarm")
+    for package in _SEARCHED:
+        public = (one for one in vars(import_module(f"superarm.{package}")) if not one.startswith("_"))
+        homes = dict.fromkeys(public, f"superarm.{package}") | homes
+    if name in homes:
+        return f"; it is {homes[name]}.{name}"
+    near = get_close_matches(name, homes, 1, 0.7)
+    return f"; did you mean {homes[near[0]]}.{near[0]}?" if near else ""
 
 
 def _find_version() -> str:

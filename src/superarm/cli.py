@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from superarm.core.errors import MissingExtra, SuperarmError
-from superarm.experiments.commands import bounds, compare, report, run
+from superarm.experiments.commands import bounds, compare, report, reproduce, run
 from superarm.offline.commands import evaluate
 from superarm.service.commands import COMMANDS
 
@@ -19,6 +19,7 @@ EXTRAS = {
     "lab": ("jinja2", "matplotlib", "pyarrow", "tqdm"),
     "cluster": ("dask", "distributed"),
     "data": ("networkx", "pooch"),
+    "gym": ("gymnasium",),
     "service": ("prometheus_client", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
     "mcp": ("mcp",),
@@ -71,5 +72,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, report, compare, bounds, evaluate, *COMMANDS):
+for command in (run, reproduce, report, compare, bounds, evaluate, *COMMANDS):
     main.add_command(command)

@@ -55,7 +55,7 @@ class Index(Component):
     monotone: ClassVar[bool] = False
     """Whether scores grow with the level, and levels with t and not with pulls: policies can then skip arms."""
     unclipped: ClassVar[bool] = False
-    """Whether scores may exceed 1: then they can only rank arms."""
+    """Whether scores may exceed 1: for oracles that rank arms, and exact ones for rewards that add up."""
     unknown: ClassVar[float] = 1.0
     """The score of an entry that was never observed."""
     prior: ClassVar[bool] = False
@@ -254,8 +254,9 @@ class UCB1(_LogarithmicLevel):
     .. math:: q = mean + \sqrt{x / 2}, \qquad x = \rho \log(t - 1) / pulls
 
     Implements [KvetonEtAl2015]_ (section 4.1); ``rho=3`` gives their :math:`\sqrt{1.5\log(t-1)/N}`. The score may
-    exceed 1, so that arms with few pulls are still ordered: only for oracles that rank arms (``TopArms``).
-    :class:`Hoeffding` is the same, clipped, with log t. In the first round the logarithm is taken as 0.
+    exceed 1, so that arms with few pulls are still ordered: for oracles that rank arms (``TopArms``), and exact ones
+    for ``Linear``, where it is CombUCB1 of [KvetonEtAl2015c]_ (Algorithm 1). :class:`Hoeffding` is the same, clipped,
+    with log t. In the first round the logarithm is taken as 0.
     """
 
     rho: float = 3.0
@@ -270,6 +271,38 @@ class UCB1(_LogarithmicLevel):
 
     def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
         return mean + np.sqrt(0.5 * level)
+
+
+class Plays(Index):
+    r"""Another index whose clock counts plays of arms, k per round, in place of rounds.
+
+    .. math:: level(pulls,\ k\,t)
+
+    MP-KL-UCB is ``Plays(KL(c=0.0), k)`` in the published code of [KomiyamaEtAl2015]_; in print its clock counts rounds.
+
+    >>> Plays(Hoeffding(), 3).level(np.array([1.0]), 2, 0.1) == Hoeffding().level(np.array([1.0]), 6, 0.1)
+    array([ True])
+    """
+
+    index: Index
+    k: int
+
+    def check(self) -> None:
+        self.require_family("index", Index, "KL()")
+        self.require("k", self.k >= 1, "give the size of a batch")
+
+    unclipped = property(lambda self: self.index.unclipped)  # type: ignore[assignment]
+    unknown = property(lambda self: self.index.unknown)  # type: ignore[assignment]
+    prior = property(lambda self: self.index.prior)  # type: ignore[assignment]
+    random = property(lambda self: self.index.random)  # type: ignore[assignment]
+    caveat = property(lambda self: self.index.caveat)  # type: ignore[assignment]
+    consistent = property(lambda self: self.index.consistent)
+
+    def level(self, pulls: Any, t: Any, share: float) -> Any:
+        return self.index.level(pulls, self.k * t, share)
+
+    def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
+        return self.index.score(mean, deviation, level, chance)
 
 
 class Mean(Index):

@@ -130,7 +130,14 @@ def check_index(index: Index) -> None:
         )
         require_array(index, "score", q, mean.shape)
         bad = (q < 0.0) | ((q > 1.0) & (not index.unclipped))
-        _require_everywhere(~bad, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
+        _require_everywhere(
+            ~bad,
+            "scores lie in [0, 1], unless it says unclipped = True",
+            mean=mean,
+            deviation=deviation,
+            level=x,
+            score=q,
+        )
         if np.array_equal(q, other):
             _require_everywhere(q >= mean - 1e-12, "scores are at least the mean", mean=mean, level=x, score=q)
             _require_everywhere(more >= q - 1e-12, "scores grow with the level", mean=mean, level=x, later=later)
@@ -422,10 +429,12 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     require_array(environment, "draw", answer.outcome, (rounds, task.n_arms, task.support.widest))
     right = (answer.outcome >= 0.0) & (answer.outcome <= 1.0)
     _require_everywhere(right, "outcomes lie in [0, 1]", outcome=answer.outcome)
-    alone = environment.draw(task, np.full((rounds, 1), task.n_arms - 1), 1, keys).outcome[:, 0]
-    together = answer.outcome[:, -1]
-    _require_everywhere(alone == together, "the outcome of an arm does not depend on the others", outcome=alone)
     seen = np.ones(answer.outcome.shape, bool) if answer.seen is None else answer.seen
+    lone = environment.draw(task, np.full((rounds, 1), task.n_arms - 1), 1, keys)
+    alone, together = lone.outcome[:, 0], answer.outcome[:, -1]
+    unseen = ~seen[:, -1] | (False if lone.seen is None else ~lone.seen[:, 0])
+    same = (alone == together) | unseen
+    _require_everywhere(same, "the outcome of an arm does not depend on the others where both are seen", outcome=alone)
     count = np.maximum(seen.sum(0), 1)
     mean = np.where(seen, answer.outcome, 0.0).sum(0) / count
     p = task.support.rows(environment.means(task, 1), arms[None])[0]

@@ -127,6 +127,8 @@ def test_outcomes_replace_the_environment_and_keep_the_means():
         ({"kind": "growth", "policy": "KL-UCB", "below": 1.0, "abov": 2}, "did you mean 'above'?"),
         ({"kind": "bound", "policy": "KL-UCB", "bound": "uper_bound"}, "did you mean 'upper_bound"),
         ({"kind": "growth", "policy": "KL-UCB", "below": 1.0, "instance": "randon"}, "did you mean 'random'?"),
+        ({"kind": "reported", "policy": "KL-UCB", "regret": 1.0}, "nothing says how exact"),
+        ({"kind": "reported", "policy": "KL-UCB", "regret": 1.0, "deviation": 2.0}, "give deviation and runs"),
     ],
 )
 def test_a_claim_that_cannot_be_checked_is_refused(claim, wanted):
@@ -137,6 +139,21 @@ def test_a_claim_that_cannot_be_checked_is_refused(claim, wanted):
     }
     with pytest.raises(InvalidSpec, match=wanted.replace("?", r"\?")):
         Experiment(**table, claims=[claim])
+
+
+@pytest.mark.parametrize(
+    ("key", "entry", "wanted"),
+    [
+        ("published", {"paper": "A", "place": "B"}, "lacks 'read'"),
+        ("published", {"paper": "A", "place": "B", "read": "by eye"}, "unknown way of reading"),
+        ("published", {"papers": "A"}, "did you mean 'paper'?"),
+        ("instances", {"i": {"generator": "cascade", "policies": ["KLUCB"]}}, "did you mean 'KL-UCB'?"),
+    ],
+)
+def test_a_source_or_a_player_that_is_not_there_is_refused(key, entry, wanted):
+    table = {"name": "x", "instances": {"i": {"generator": "cascade"}}, "policies": {"KL-UCB": sa.kl_ucb()}}
+    with pytest.raises(InvalidSpec, match=wanted.replace("?", r"\?")):
+        Experiment(**table | {key: entry})
 
 
 def test_a_policy_without_parentheses_is_refused():

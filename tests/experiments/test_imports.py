@@ -37,6 +37,51 @@ def two_arms(high: float):
 
 def nothing():
     return None
+
+
+class Widest(sa.Index):
+    scale: float = 1.0
+
+    def level(self, pulls, t, share):
+        return 1.0 / pulls
+
+    def score(self, mean, deviation, level, chance):
+        return np.minimum(1.0, mean + self.scale * np.sqrt(level))
+
+
+class FirstOnes(sa.Oracle):
+    def maximize(self, problem, q, view):
+        return np.tile(np.arange(problem.k), (len(view), 1))
+
+
+class Pairs(sa.Actions):
+    k = 2
+
+    def start(self, n_arms):
+        return np.zeros(1)
+
+
+class AlwaysOnes(sa.Environment):
+    p: object
+
+    def means(self, problem, t):
+        return np.ones((1, problem.n_items, problem.n_arms))
+
+
+def with_actions(actions: sa.Actions = sa.Subsets(1)):
+    return sa.Instance(sa.Problem(3, 1, sa.Coverage(), actions), sa.environments.Bernoulli(np.full((3, 1), 0.5)))
+"""
+
+EVERY_KIND = """
+name = "kinds"
+{head}
+
+[instances]
+outcomes = {{ generator = "random_coverage", n_arms = 4, n_items = 2, k = 2, outcomes = "{prefix}AlwaysOnes" }}
+actions = {{ generator = "{prefix}with_actions", actions = {{ name = "{prefix}Pairs" }} }}
+
+[policies]
+mine = {{ policy = "IndexPolicy", index = {{ name = "{prefix}Widest", scale = 2.0 }}, oracle = "{prefix}FirstOnes" }}
 """
 
 SPEC = """
@@ -95,6 +140,19 @@ def test_own_components_are_run_and_reported(module, tmp_path, monkeypatch, form
     assert np.allclose(study.final_regret("two", "first"), 0.0)
     assert study.final_regret("two", "shifted") == pytest.approx(30 * 0.8)
     assert _run("report", tmp_path / "out").exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["file", "path"])
+def test_a_file_takes_an_own_index_oracle_environment_and_action_set(module, tmp_path, form):
+    path = tmp_path / "kinds.toml"
+    head, prefix = (f'import = ["{module}.py"]', "") if form == "file" else ("", f"{module}.py:")
+    path.write_text(EVERY_KIND.format(head=head, prefix=prefix))
+    outcomes, actions = list_cells(load(path))
+    assert type(outcomes.policy.index).__name__ == "Widest"
+    assert outcomes.policy.index.scale == 2.0
+    assert type(outcomes.policy.oracle).__name__ == "FirstOnes"
+    assert type(outcomes.instance.environment).__name__ == "AlwaysOnes"
+    assert type(actions.instance.problem.actions).__name__ == "Pairs"
 
 
 def test_an_edited_component_is_another_cell(module, tmp_path):

@@ -25,7 +25,7 @@ SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"wind
 LINEAR = dict.fromkeys(["c2_ucb", "vac2_ucb", "c3_ucb", "comb_lin_ts"], "linear")
 MODELS = LINEAR | dict.fromkeys(["logistic_kl_ucb", "logistic_ts"], "logistic")
 """The models of policies that need a context."""
-MODULAR = {"escb", "escb_c", "ols_ucb_c"}
+MODULAR = {"comb_ucb1", "escb", "escb_c", "ols_ucb_c"}
 """Policies for modular rewards only."""
 RANDOM = {"cts", "pooled_thompson", "gaussian_cts", "shared_cts", "ts_cascade", "epsilon_greedy", "uniform"}
 RANDOM |= {"total_thompson"}

@@ -327,3 +327,22 @@ def test_directional_bounds_are_for_at_most_one_free_sample(n, applies):
     instance = sa.Instance(plain.problem, sa.environments.FreeSamples(plain.environment, n))
     found = sa.theory.bounds(instance, sa.policies.directional_kl_ucb(rho=1.5, c=2.0), 1000)
     assert any(bound.applies and "directional" in bound.name for bound in found) is applies
+
+
+def test_the_policy_with_the_least_upper_bound_is_named():
+    """Against the least of all bounds that are computed policy by policy."""
+    instance, horizons = sa.instances.lower_bound(6, 3), [10**3, 10**6]
+    policies = {
+        "bc_ucb(rho=3)": sa.bc_ucb(), "kl_ucb(rho=1, c=3)": sa.kl_ucb(), "kl_ucb(rho=3, c=0)": sa.kl_ucb(3.0, 0.0),
+        "cucb(rho=3)": sa.cucb(), "bcucb_t(rho=3)": sa.policies.bcucb_t(),
+        "directional_kl_ucb(rho=1, c=3)": sa.policies.directional_kl_ucb(),
+    }  # fmt: skip
+    least = {}
+    for name, policy in policies.items():
+        upper = [b.value[-1] for b in sa.theory.bounds(instance, policy, horizons).applying if b.kind == "upper"]
+        least |= {name: min(upper)} if upper else {}
+    best = min(least, key=least.get)
+    assert len(least) >= 4
+    for policy in (sa.cts(), sa.bc_ucb()):
+        text = str(sa.theory.bounds(instance, policy, horizons))
+        assert f"The least upper bound known here after 1e+06 rounds is {least[best]:.4g}, for {best}" in text

@@ -164,8 +164,7 @@ class DependentClick(_ByPosition):
 
     .. math:: 1 - \prod_n (1 - leave_n\, p_{a_n})
 
-    The model of [GuoLiuWang2009]_, as a bandit [KatariyaEtAl2016]_. Differs: there, only clicks are logged and
-    everything up to the last click counts as examined, which favours arms that were clicked last.
+    The model of [GuoLiuWang2009]_, as a bandit [KatariyaEtAl2016]_, where only clicks are logged: ``logs="clicks"``.
 
     Parameters
     ----------
@@ -173,19 +172,32 @@ class DependentClick(_ByPosition):
         The true parameters, (n_arms, n_items) or sparse.
     leave
         The probability of leaving after a click, by position from the top; must not rise.
+    logs
+        ``reading``: what was examined is seen. ``clicks``: everything up to the last click is, and the whole list
+        without one, which favours arms that were clicked last.
     """
 
     p: Any
     leave: Any
+    logs: str = "reading"
 
     def check(self) -> None:
         super().check()
         self._fall("leave")
+        self.require("logs", self.logs in ("reading", "clicks"), "give 'reading' or 'clicks'")
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         x = flip_coins(problem, self.means(problem, t), action, t, keys)
         leaves = self._position_numbers(problem, action, t, keys) < self._at(self.leave, action.shape[1])[:, None]
-        return Answer(x, _seen_until(problem, action, leaves & (x == 1.0)))
+        seen = _seen_until(problem, action, leaves & (x == 1.0))
+        return Answer(x, seen if self.logs == "reading" else self._seen_in_clicks(problem, action, (x == 1.0) & seen))
+
+    def _seen_in_clicks(self, problem: Problem, action: Ints, clicks: Bools) -> Bools:
+        """What counts as examined where only ``clicks`` are known: [KatariyaEtAl2016]_ (Algorithm 1)."""
+        clicked = problem.support.rows_to_items(clicks.astype(float), action)
+        below = np.cumsum(clicked[:, ::-1], axis=1)[:, ::-1]
+        seen = (below > 0.0) | (below[:, :1] == 0.0)
+        return problem.support.items_to_rows(seen, action) & (action >= 0)[:, :, None]
 
     def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         rows = self.mean_rows(problem, action) * (action >= 0)[:, :, None]

@@ -8,7 +8,7 @@ that determines its numbers. The public names are loaded when they are first use
 - ``store.py``: the directory that a run writes.
 - ``analysis/``: results read back: summaries, statistics, claims and bounds.
 - ``report/``: the HTML report, its figures and tables; comparisons of two runs; text for terminals.
-- ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
+- ``commands.py``: ``superarm run``, ``reproduce``, ``report``, ``compare`` and ``bounds``.
 """
 
 from importlib import import_module

@@ -110,6 +110,63 @@ def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="NAME")
+@click.option("--list", "listed", is_flag=True, help="List the results that superarm has, and run nothing.")
+@click.option("--quick", is_flag=True, help="Each policy on one instance, 4 times: a few minutes for all results.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/reproduce by default.")
+@click.option("--workers", type=click.IntRange(1), help="How many tasks to run at once; all cores by default.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
+@click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
+def reproduce(
+    names: tuple[str, ...],
+    listed: bool,
+    quick: bool,
+    out: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    quiet: bool,
+) -> None:
+    """Run published results again, and show published beside measured numbers.
+
+    A NAME is one of --list, or an experiment file with claims of the kind reported; by default all of --list are run.
+    Finished cells are kept, so that an interrupted command goes on where it was.
+    """
+    from superarm.experiments.spec.experiment import find_experiment, list_published
+
+    if listed:
+        for name in list_published():
+            source = find_experiment(name).published
+            click.echo(f"{name}: {source['paper']}, {source['place']}, {source['read']}")
+        return
+    _require_lab()
+    chosen = [find_experiment(name) for name in names or list_published()]
+    directory = out or Path("results") / ("reproduce-quick" if quick else "reproduce")
+    try:
+        studies = [_reproduce(one, directory / one.name, quick, (workers, scheduler), quiet) for one in chosen]
+    except KeyboardInterrupt:
+        click.echo("\nInterrupted. Finished replications are kept: the same command continues.", err=True)
+        sys.exit(130)
+    from superarm.experiments.report.reproduction import write_page
+
+    click.echo(f"page: {write_page(studies, directory)}")
+
+
+def _reproduce(experiment: Any, directory: Path, quick: bool, where: tuple[Any, ...], quiet: bool) -> Any:
+    """Run one published result, and print what was found."""
+    from superarm.experiments.execution.runner import run as run_experiment
+    from superarm.experiments.report.reproduction import list_cells, reduce_to_published, summarise, tabulate
+
+    smaller = reduce_to_published(experiment, quick)
+    _announce(smaller, directory, quiet)
+    workers, scheduler = where
+    study = run_experiment(smaller, directory, _executor(smaller, workers, None, scheduler), progress=not quiet)
+    if not quiet:
+        click.echo(str(tabulate(list_cells(study))))
+    click.echo(summarise(study))
+    return study
+
+
+@click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @IMPORT
 def report(directory: Path, imports: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
 base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
-number for all entries · directional, covariance, batch: one bound
+number for all entries · hybrid: regularised leader with importance weights · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
 total: learning from totals of batches ·
 dirichlet: sampling the distributions of scores ·
@@ -17,6 +17,7 @@ from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, Cov
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.dirichlet import Shapes
 from superarm.policies.forgetting import Forgetting
+from superarm.policies.hybrid import Hybrid
 from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
@@ -35,6 +36,7 @@ __all__ = [
     "EpsilonGreedy",
     "Forgetting",
     "GreedyThenCommit",
+    "Hybrid",
     "IndexPolicy",
     "Memory",
     "OneGaussian",

@@ -35,6 +35,7 @@ __all__ = [
     "cascade_kl_ucb",
     "cascade_ucb1",
     "cascade_ucb_v",
+    "comb_ucb1",
     "cts",
     "cucb",
     "cucb_t",
@@ -230,6 +231,20 @@ def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
     ``rho`` scales the exploration; the paper has 3.
 
     >>> cascade_ucb1().index
+    UCB1(rho=3)
+    """
+    return IndexPolicy(UCB1(rho), oracle)
+
+
+@named
+def comb_ucb1(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""CombUCB1: the batch of the largest sum of :math:`\hat p + \sqrt{1.5\log(t-1)/N}`, not clipped at 1.
+
+    Implements [KvetonEtAl2015c]_ (Algorithm 1), for ``Linear`` and exact oracles.
+
+    ``rho`` scales the exploration; the paper has 3.
+
+    >>> comb_ucb1().index
     UCB1(rho=3)
     """
     return IndexPolicy(UCB1(rho), oracle)

@@ -104,10 +104,10 @@ class IndexPolicy(Policy[IndexMemory]):
 
     def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
-        if self.index.unclipped and not self.oracle.ranking:
-            raise InvalidArgument(
-                "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
-            )
+        sums = problem.reward.modular and self.oracle.guarantee(problem).alpha == 1.0
+        if self.index.unclipped and not (self.oracle.ranking or sums):
+            remedy = "take one that only ranks arms, as TopArms() does, or an exact one for a reward that adds up"
+            raise InvalidArgument("oracle", "the index lies above 1", remedy)
 
     def scores(self, problem: Problem, view: View) -> Floats:
         """The scores of every entry."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Explicit, Subsets
+from superarm.actions import Explicit, Paths, Subsets
 from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
@@ -17,6 +17,7 @@ from superarm.environments import (
     Blocks,
     Cascade,
     Comonotone,
+    DependentClick,
     Environment,
     FreeSamples,
     Scores,
@@ -24,7 +25,7 @@ from superarm.environments import (
     Totals,
 )
 from superarm.problem import Problem
-from superarm.rewards import Coverage, Total
+from superarm.rewards import Coverage, Linear, Total
 from superarm.thresholds import Thresholds
 
 
@@ -341,6 +342,50 @@ def best_of(arms: Any, k: int, low: float = 0.0, high: float = 1.0, bins: int = 
     arms = tuple(arms)
     problem = Problem(n_arms=len(arms), items=Thresholds(low, high, bins), actions=Subsets(k))
     return Instance(problem, Scores(arms, rho))
+
+
+def dependent_clicks(
+    n_arms: int = 16, k: int = 4, p: float = 0.2, gap: float = 0.15, leave: float = 0.8, free_samples: int = 1
+) -> Instance:
+    """As :func:`cascade`, but after a click the user leaves with probability ``leave`` and reads on otherwise.
+
+    B(L, K, p, Δ, γ) of [KatariyaEtAl2016]_ (section 5.1): only clicks are logged.
+
+    >>> round(dependent_clicks(leave=1.0).value(range(4)), 12) == round(cascade(k=4).value(range(4)), 12)
+    True
+    """
+    plain = cascade(n_arms, k, p, gap, 0)
+    clicks = DependentClick(plain.p, [leave] * k, "clicks")
+    return Instance(plain.problem, FreeSamples(clicks, free_samples) if free_samples else clicks)
+
+
+def top_arms(p: Any, k: int) -> Instance:
+    """The ``k`` best of the arms with the means ``p``: independent Bernoulli outcomes that add up, multiple plays.
+
+    >>> top_arms([0.7, 0.6, 0.5, 0.4, 0.3], 2).value([0, 1])
+    1.3
+    """
+    means = np.array(p, float).reshape(-1, 1)
+    return Instance(Problem(len(means), 1, Linear(), Subsets(k)), Bernoulli(means))
+
+
+def grid_paths(m: int = 2, sigma: float = 0.8) -> Instance:
+    """Paths from the upper left to the lower right corner of a grid of m × m squares, along 2m of 2m(m+1) edges.
+
+    Edges on the left side and at the bottom have mean 1/2 + ``sigma``/2, all others 1/2 - ``sigma``/2; their Bernoulli
+    outcomes add up. The instance of [KvetonEtAl2015c]_ (section 7).
+
+    >>> grid_paths(3).problem.n_arms
+    24
+    """
+    nodes = [(row, column) for row in range(m + 1) for column in range(m + 1)]
+    right = [(row, column, row, column + 1, row == m) for row, column in nodes if column < m]
+    down = [(row, column, row + 1, column, column == 0) for row, column in nodes if row < m]
+    edges = [((m + 1) * a + b, (m + 1) * c + d) for a, b, c, d, _ in right + down]
+    good = np.array([[edge[-1]] for edge in right + down])
+    paths = Paths((m + 1) ** 2, edges, 0, (m + 1) ** 2 - 1)
+    p = np.where(good, 0.5 + sigma / 2.0, 0.5 - sigma / 2.0)
+    return Instance(Problem(len(edges), 1, Linear(), paths), Bernoulli(p))
 
 
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.statistics import mean_and_standard_error
@@ -124,5 +124,5 @@ def _student(centre: float, error: float, freedom: float) -> Estimate:
     """Student's interval and test of a number with a standard error."""
     if error == 0.0:
         return Estimate(centre, centre, centre, 1.0 if centre == 0.0 else 0.0)
-    half = float(stats.t.ppf(0.5 + LEVEL / 2.0, freedom)) * error
-    return Estimate(centre, centre - half, centre + half, float(2.0 * stats.t.sf(abs(centre) / error, freedom)))
+    half = float(special.stdtrit(freedom, 0.5 + LEVEL / 2.0)) * error
+    return Estimate(centre, centre - half, centre + half, float(2.0 * special.stdtr(freedom, -abs(centre) / error)))

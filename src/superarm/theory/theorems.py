@@ -17,7 +17,7 @@ from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.output import labels
-from superarm.policies import DirectionalPolicy, GreedyThenCommit, IndexPolicy, Policy, TotalThompson
+from superarm.policies import DirectionalPolicy, GreedyThenCommit, IndexPolicy, Policy, TotalThompson, catalog
 from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
@@ -285,7 +285,37 @@ def bounds(instance: Instance, policy: Policy[Any], horizon: Any, delay: int = 0
     if not isinstance(given, Instance):
         remedy = "give one Instance; of a family, each of list(family)"
         raise InvalidArgument("instance", f"{type(given).__name__} is not an instance", remedy)
-    return tabulate(Question(instance, policy, rounds(horizon), delay))
+    case = Question(instance, policy, rounds(horizon), delay)
+    return replace(tabulate(case), least=find_least(case))
+
+
+PROVED = (
+    *(catalog.bc_ucb(), catalog.kl_ucb(), catalog.kl_ucb(3.0, 0.0), catalog.cucb(), catalog.bcucb_t()),
+    *(catalog.cascade_kl_ucb(), catalog.directional_kl_ucb()),
+)
+"""The policies that upper bounds are about, as far as superarm has them and they learn without features."""
+
+
+def find_least(case: Question) -> str:
+    """The policy with the least upper bound at the largest horizon, in a sentence; empty if none has a bound.
+
+    Only policies whose oracle guarantees as much are compared: regret of others is against another target.
+    """
+    found, problem, last = [], case.instance.problem, np.array(np.max(case.horizon))
+    for policy in PROVED:
+        other = replace(case, policy=policy, horizon=last)
+        try:
+            policy.validate(problem)
+            values = [evaluate(name, other) for name in THEOREMS if name.startswith("upper")]
+        except InvalidArgument:
+            continue
+        if other.guarantee == case.guarantee:
+            found += [(float(bound.value), repr(policy)) for bound in values if bound.applies]
+    known = [pair for pair in found if np.isfinite(pair[0])]
+    if not known:
+        return ""
+    value, name = min(known, key=lambda pair: pair[0])  # of equal ones the first
+    return f"The least upper bound known here after {last:g} rounds is {value:.4g}, for {name}."
 
 
 def tabulate(case: Question) -> "Bounds":
@@ -304,6 +334,8 @@ class Bounds:
     policy: str
     horizon: Floats
     rows: Mapping[str, Bound]
+    least: str = ""
+    """Which policy has the least upper bound on this instance, in a sentence."""
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.rows.values())
@@ -335,9 +367,9 @@ class Bounds:
         return labels.to_pandas(self.to_frame())
 
     def __repr__(self) -> str:
-        applying = self.applying
+        applying, least = self.applying, [self.least] if self.least else []
         if not applying:
-            return "\n".join([f"No theorem is about {self.policy} here.", *explain_left_out(self)])
+            return "\n".join([f"No theorem is about {self.policy} here.", *explain_left_out(self), *least])
         one = applying[0]
         share = f"alpha {one.alpha:.4g}, beta {one.beta:.4g}"
         head = f"Regret of {self.policy} against {one.target:.4g} per round ({share})"
@@ -349,7 +381,8 @@ class Bounds:
             use = f"  {bound.usefulness}" if bound.is_upper else ""
             table.append(f"{bound.kind:<5} {bound.label:<{width}}  {cells}{use}")
         assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.is_upper)
-        return "\n".join([head, *table, *explain_left_out(self), *(f"Assumed: {text}." for text in assumed)])
+        told = (f"Assumed: {text}." for text in assumed)
+        return "\n".join([head, *table, *least, *explain_left_out(self), *told])
 
 
 def explain_left_out(rows: Iterable[Bound]) -> list[str]:

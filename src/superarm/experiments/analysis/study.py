@@ -73,7 +73,13 @@ class Study:
     @property
     def complete(self) -> bool:
         """Whether every cell is finished; an interrupted run lacks some."""
-        return len(self.records) == len(self.instances) * len(self.policies)
+        return len(self.records) == self.n_cells
+
+    @property
+    def n_cells(self) -> int:
+        """How many pairs of an instance and a policy the experiment has."""
+        keys = ("instance", "instance_axes", "policy", "policy_axes")
+        return len({str([entry[key] for key in keys]) for entry in self.manifest["cells"]})
 
     @property
     def digest(self) -> str:
@@ -219,8 +225,8 @@ class Study:
         rows, columns
             ``instance`` and ``policy``, in either order.
         best
-            ``bold``: on every instance the policy with the least regret, and all that a paired test (Holm's method,
-            5 %) does not tell from it; or ``none``.
+            ``bold``: on every instance the policy with the least regret, and all that paired tests (Holm's method over
+            all pairs, 5 %) do not tell from it; or ``none``.
         """
         from superarm.experiments.report.tables import paper_table
 
@@ -282,7 +288,7 @@ class Study:
         return zip(table.column_names, table.columns, strict=True)
 
     def __repr__(self) -> str:
-        cells = f"{len(self.records)} of {len(self.instances) * len(self.policies)} cells"
+        cells = f"{len(self.records)} of {self.n_cells} cells"
         return f"<Study {self.experiment.name} in {self.directory}: {cells}>"
 
     def _repr_html_(self) -> str:

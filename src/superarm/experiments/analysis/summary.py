@@ -1,5 +1,6 @@
 """Tables computed from a study: final regret and its tails, ranking, ratios, slopes along sweeps, pulls, coverage."""
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ def microseconds_per_round(record: CellResults) -> float:
 class RankedPolicy:
     """A policy in the ranking on one instance: its regret, and its paired difference from the best policy.
 
-    ``behind`` is None for the best policy; ``p`` is Holm's adjusted p-value of the difference.
+    ``behind`` is None for the best policy; ``p`` is the p-value of the difference, adjusted by
+    Holm's method over all pairs of policies.
     """
 
     policy: str
@@ -78,11 +80,15 @@ class RankedPolicy:
 
 
 def rank_policies(study: "Study", instance: str) -> list[RankedPolicy]:
-    """The policies on an instance, least regret first; p-values are adjusted over the comparisons with the first."""
+    """The policies on an instance, least regret first.
+
+    p-values are adjusted over the comparisons of all pairs: which policy is the first is decided by the same data.
+    """
     values = {policy: record.regret[:, -1] for policy, record in study.records_for(instance).items()}
     order = sorted(values, key=lambda policy: float(np.mean(values[policy])))
     behind = {policy: paired_difference(values[policy], values[order[0]]) for policy in order[1:]}
-    adjusted = dict(zip(behind, adjust_holm([estimate.p for estimate in behind.values()]), strict=True))
+    others = [paired_difference(values[b], values[a]).p for a, b in itertools.combinations(order[1:], 2)]
+    adjusted = dict(zip(behind, adjust_holm([one.p for one in behind.values()] + others), strict=False))
     return [
         RankedPolicy(policy, estimate_mean(values[policy]), behind.get(policy), adjusted.get(policy, float("nan")))
         for policy in order

@@ -167,6 +167,7 @@ def list_cells(experiment: "Experiment") -> list[Cell]:
         Cell(source, case, policy, horizon, source.case.replications or usual, *rest, experiment.checkpoints)
         for source in sources
         for case, policy in policies
+        if case.name in (source.case.policies or [case.name])
     ]
 
 

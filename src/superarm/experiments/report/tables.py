@@ -40,7 +40,9 @@ HEADINGS = {
 """Headings in print where they are not the name of the column with a capital letter."""
 _WORDS = {"n_arms": "arms", "n_items": "items", "k": "batch size"}
 BEST_LEVEL = 0.05
-"""A policy is among the best if Holm's p-value of its difference from the best one exceeds this."""
+"""A policy is among the best if the p-value of its difference from the best one, by Holm's method, exceeds this."""
+FEW = " †"
+"""The mark of an instance on which another policy has the lowest median."""
 
 
 def write_table(table: ResultTable, directory: Path, name: str) -> list[str]:
@@ -78,13 +80,17 @@ def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) 
             raise InvalidArgument(name, f"{given!r}", f"give one of {', '.join(known)}", "latex")
     if {rows, columns} != {"instance", "policy"}:
         raise InvalidArgument("rows", f"{rows!r} by {columns!r}", "give instance and policy, in either order", "latex")
+    marked = {
+        instance: in_print(instance) + (FEW if value == "regret" and few_runs_decide(study, instance) else "")
+        for instance in study.started_instances
+    }
     cells = {
-        (in_print(instance), in_print(one.policy)): _paper_cell(study, instance, one, value, best == "bold")
+        (marked[instance], in_print(one.policy)): _paper_cell(study, instance, one, value, best == "bold")
         for instance, ranking in study.rankings.items()
         for one in ranking
     }
     labels = {
-        "instance": [in_print(label) for label in study.started_instances],
+        "instance": list(marked.values()),
         "policy": [in_print(label) for label in study.policies],
     }
     table = [
@@ -92,7 +98,15 @@ def paper_table(study: "Study", value: str, rows: str, columns: str, best: str) 
         | {column: cells.get((row, column) if rows == "instance" else (column, row)) for column in labels[columns]}
         for row in labels[rows]
     ]
-    return ResultTable(table, _paper_caption(study, value, best))
+    few = any(label.endswith(FEW) for label in marked.values())
+    note = f"{FEW}: another policy has the lowest median, so that a few runs decide." if few else ""
+    return ResultTable(table, _paper_caption(study, value, best) + note)
+
+
+def few_runs_decide(study: "Study", instance: str) -> bool:
+    """Whether the policy with the least mean regret on an instance is not one with the least median."""
+    medians = {policy: float(np.median(one.regret[:, -1])) for policy, one in study.records_for(instance).items()}
+    return medians[study.rankings[instance][0].policy] > min(medians.values())
 
 
 def _paper_cell(study: "Study", instance: str, one: "RankedPolicy", value: str, bold: bool) -> Measured:
@@ -115,7 +129,11 @@ def _paper_caption(study: "Study", value: str, best: str) -> str:
     if value == "time":
         return f"Processor time per round in µs, {horizon} rounds."
     mean = {"regret": "mean ± standard error", "median": "median"}[value]
-    bold = " Bold: the lowest, and all that a paired t-test (Holm, 5 %) cannot tell from it." if best == "bold" else ""
+    bold = (
+        " Bold: the lowest, and all that paired t-tests (Holm, all pairs, 5 %) cannot tell from it."
+        if best == "bold"
+        else ""
+    )
     return f"Regret after {horizon} rounds ({study.targets} target), {mean} over {over}.{bold}"
 
 

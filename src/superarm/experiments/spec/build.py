@@ -5,7 +5,7 @@ import importlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from superarm.core.component import Component
@@ -13,16 +13,19 @@ from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.describe import build, describe
 from superarm.environments import Totals
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
-from superarm.policies import Policy
+from superarm.policies import Hybrid, IndexPolicy, Policy
 from superarm.simulation.instances import Instance, InstanceFamily
 
 SWEEP = "sweep"
 DRAWS = ("draws", "replications")
 """Keys of a table that makes a family of instances: how many, and how often each is played, once by default."""
+PLAYED_BY = "policies"
+"""The key of an instance that only some policies play: their names."""
 KeyPath = tuple[str, ...]
 WRAPPED = "of"
 """The key of the policy that another one works on, such as a sliding window."""
 _FAMILIES = {
+    "index": "superarm.indices:Index",
     "oracle": "superarm.oracles:Oracle",
     "reward": "superarm.rewards:Reward",
     "actions": "superarm.actions:Actions",
@@ -43,7 +46,8 @@ _GENERATOR_MODULES = (
 class Case:
     """One point of a sweep: the name it was declared under, and the value on each axis.
 
-    Of a family, ``draw`` numbers the instances, which share a label, and each is played ``replications`` times.
+    Of a family, ``draw`` numbers the instances, which share a label, and each is played ``replications`` times. An
+    instance with ``policies`` is played by these only.
 
     >>> Case("random", {"k": 4, "seed": 0}).label
     'random (k=4, seed=0)'
@@ -53,6 +57,7 @@ class Case:
     axes: Mapping[str, Any] = field(default_factory=dict)
     draw: int | None = None
     replications: int | None = None
+    policies: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -115,7 +120,7 @@ def find_policies() -> dict[str, Callable[..., Any]]:
     """Every function of the policy catalogue, by name; functions and policies of imported modules included."""
     homes = [importlib.import_module(home) for home in _POLICY_MODULES]
     shipped = {name: thing for home in homes for name, thing in vars(home).items() if hasattr(thing, "__wrapped__")}
-    return list_imported() | list_imported(Policy) | shipped
+    return list_imported() | list_imported(Policy) | shipped | {"IndexPolicy": IndexPolicy, "Hybrid": Hybrid}
 
 
 def find_maker(name: Any, makers: Mapping[str, Callable[..., Any]], path: KeyPath, what: str) -> Callable[..., Any]:
@@ -229,7 +234,7 @@ def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
             raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
         maker = find_maker(filled[key], makers, (*path, key), key)
         rest = {k: v for k, v in filled.items() if k not in (key, "outcomes", WRAPPED)}
-        rest = {k: v for k, v in rest.items() if not instances or k not in DRAWS}
+        rest = {k: v for k, v in rest.items() if not instances or k not in (*DRAWS, PLAYED_BY)}
         check_arguments(maker, rest, path, *((filled[WRAPPED],) if WRAPPED in filled else ()))
         if instances:
             _check_draws(filled, maker, path)
@@ -246,20 +251,19 @@ def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]
             found.append((Case(name), entry))
         else:
             for axes, table in expand(entry, (kind, name)):
-                found += (
-                    _make_draws(name, axes, table)
-                    if DRAWS[0] in table
-                    else [(Case(name, axes), make(table, (kind, name)))]
-                )
+                case = Case(name, axes, policies=tuple(table.get(PLAYED_BY, ())))
+                rest = {key: value for key, value in table.items() if key != PLAYED_BY}
+                found += _make_draws(case, rest) if DRAWS[0] in rest else [(case, make(rest, (kind, name)))]
     return found
 
 
-def _make_draws(name: str, axes: Mapping[str, Any], table: Mapping[str, Any]) -> list[tuple[Case, Any]]:
+def _make_draws(case: Case, table: Mapping[str, Any]) -> list[tuple[Case, Any]]:
     """The instances of a family, each with its own seed."""
     rest = {key: value for key, value in table.items() if key not in DRAWS}
-    first, path = rest.get("seed", 0), ("instances", name)
+    first, path = rest.get("seed", 0), ("instances", case.name)
+    each = table.get(DRAWS[1], 1)
     return [
-        (Case(name, axes, draw, table.get(DRAWS[1], 1)), _make_instance(rest | {"seed": first + draw}, path))
+        (replace(case, draw=draw, replications=each), _make_instance(rest | {"seed": first + draw}, path))
         for draw in range(table[DRAWS[0]])
     ]
 

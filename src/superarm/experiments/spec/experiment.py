@@ -16,7 +16,7 @@ from superarm.core.arrays import without_fraction
 from superarm.core.errors import InvalidSpec
 from superarm.core.streams import seed_sequence
 from superarm.experiments.spec import toml
-from superarm.experiments.spec.build import check_choice, check_section, to_table
+from superarm.experiments.spec.build import PLAYED_BY, check_choice, check_section, to_table
 from superarm.experiments.spec.imports import import_all, import_entry, locate
 from superarm.simulation.regret import CHOICES
 from superarm.theory.bound import LABELS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE_KEYS = ("file", "path")
 """Parameters that name a file, relative to the directory of the spec."""
-MAKER_KEYS = ("policy", "generator", "name", "oracle", "reward", "actions", "outcomes", "spread")
+MAKER_KEYS = ("policy", "generator", "name", "index", "oracle", "reward", "actions", "outcomes", "spread")
 """Parameters that may be ``file.py:Name``, with a file relative to the directory of the spec."""
 _CLAIM_KEYS = {
     "less": ("policy than", "factor"),
@@ -37,7 +37,7 @@ _CLAIM_KEYS = {
     "slope": ("policy against", "above below"),
     "growth": ("policy", "above below"),
     "bound": ("policy bound", ""),
-    "reported": ("policy regret error", ""),
+    "reported": ("policy regret", "error deviation runs reading round"),
     "geometric": ("policy than below", ""),
     "locked": ("policy share", ""),
 }
@@ -66,6 +66,28 @@ def check_claims(
                 raise InvalidSpec(path, f"a claim of kind {kind!r} lacks {key!r}", f"add {key} = …")
         if kind in ("slope", "growth") and ("above" in claim) == ("below" in claim):
             raise InvalidSpec(path, "not exactly one of above and below", "give one limit: above = … or below = …")
+        if kind == "reported":
+            _check_reported(claim, path)
+
+
+def check_published(source: Mapping[str, str]) -> None:
+    """Refuse a source of published numbers with unknown or missing keys."""
+    for key in source:
+        check_choice(key, ("paper", "place", "read", "differs"), ("published", key), "key")
+    for key in ("paper", "place", "read") if source else ():
+        if key not in source:
+            raise InvalidSpec(("published",), f"lacks {key!r}", f"add {key} = …")
+    if source:
+        check_choice(source["read"], ("print", "vector"), ("published", "read"), "way of reading")
+
+
+def _check_reported(claim: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    """Refuse a published mean of which nothing says how exact it is, or two things do."""
+    if "deviation" in claim and ("error" in claim or "runs" not in claim):
+        raise InvalidSpec((*path, "deviation"), "not with runs alone", "give deviation and runs, or error")
+    if not {"error", "runs", "reading"} & set(claim):
+        remedy = "add error = …, deviation = … with runs = …, runs = …, or reading = … for a number read from a drawing"
+        raise InvalidSpec(path, "nothing says how exact the published mean is", remedy)
 
 
 def as_list(value: Any) -> list[Any]:
@@ -94,6 +116,9 @@ class Experiment:
         The heading and the introduction of the report.
     claims
         What the results are expected to show; the report says for each whether it holds, with the deciding number.
+    published
+        Where the numbers of the claims of the kind ``reported`` are from: ``paper`` and ``place``; whether they were
+        read in ``print`` or from a ``vector`` drawing (``read``); and what ``differs`` here, and why.
     imports
         Modules or ``.py`` files with components of your own, whose names can then be used; ``import`` in TOML.
 
@@ -121,6 +146,7 @@ class Experiment:
     title: str = ""
     text: str = ""
     claims: Sequence[Mapping[str, Any]] = field(default=())
+    published: Mapping[str, str] = field(default_factory=dict)
     imports: Sequence[str] = field(default=())
 
     def __post_init__(self) -> None:
@@ -137,6 +163,10 @@ class Experiment:
         check_section("instances", self.instances)
         check_section("policies", self.policies)
         check_claims(self.claims, self.instances, self.policies)
+        check_published(self.published)
+        for name, entry in self.instances.items():
+            for policy in entry.get(PLAYED_BY, ()) if isinstance(entry, Mapping) else ():
+                check_choice(policy, self.policies, ("instances", name, PLAYED_BY), "policy")
 
     def _import(self) -> None:
         if isinstance(self.imports, str) or not isinstance(self.imports, Sequence):
@@ -160,7 +190,7 @@ class Experiment:
     def to_dict(self) -> dict[str, Any]:
         """The experiment as plain values that TOML can hold."""
         table = {f.name: getattr(self, f.name) for f in fields(self)}
-        table = {key: value for key, value in table.items() if value not in ("", (), [])}
+        table = {key: value for key, value in table.items() if value not in ("", (), [], {})}
         for key in ("instances", "policies"):
             section = table.pop(key)
             table[key] = {name: to_table(entry) for name, entry in section.items()}
@@ -248,19 +278,27 @@ def _whole_seed(seed: Any) -> Any:
 
 
 def list_shipped() -> list[str]:
-    """The names of the shipped experiments.
+    """The names of the shipped experiments, without those that are only published results.
 
     >>> "quickstart" in list_shipped()
     True
     """
-    files = _directory().iterdir()
-    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+    return sorted(_files("shipped_specs"))
+
+
+def list_published() -> list[str]:
+    """The names of the shipped experiments with published numbers beside them.
+
+    >>> list_published()[0]
+    'cascades'
+    """
+    return ["cascades", *sorted(_files("published_specs"))]
 
 
 def load_shipped(name: str) -> Experiment:
     """The shipped experiment ``name``."""
-    text = (_directory() / f"{name}.toml").read_text(encoding="utf-8")
-    return from_toml(text, f"{name}.toml")
+    files = _files("shipped_specs") | _files("published_specs")
+    return from_toml(files[name].read_text(encoding="utf-8"), f"{name}.toml")
 
 
 def find_experiment(spec: str, imports: Sequence[str] = ()) -> Experiment:
@@ -272,9 +310,12 @@ def find_experiment(spec: str, imports: Sequence[str] = ()) -> Experiment:
     if Path(spec).is_file():
         experiment = load(spec)
     else:
-        experiment = load_shipped(check_choice(spec, list_shipped(), ("SPEC",), "file or shipped experiment"))
+        known = [*list_shipped(), *(name for name in list_published() if name not in list_shipped())]
+        experiment = load_shipped(check_choice(spec, known, ("SPEC",), "file or shipped experiment"))
     return replace(experiment, imports=(*dict.fromkeys([*found, *experiment.imports]),)) if found else experiment
 
 
-def _directory() -> Traversable:
-    return resources.files("superarm.experiments.spec") / "shipped_specs"
+def _files(folder: str) -> dict[str, Traversable]:
+    """The files of a folder of this package, by the names of their experiments."""
+    files = (resources.files("superarm.experiments.spec") / folder).iterdir()
+    return {file.name.removesuffix(".toml"): file for file in files if file.name.endswith(".toml")}
