@@ -3,8 +3,8 @@
 base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
 number for all entries · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
-forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
-papers, all of which are also here
+spending: a ladder within a mean spend · forgetting, wrappers: around other policies, and a policy as two functions ·
+catalog: policies by their names in the papers, all of which are also here
 """
 
 from superarm.policies import catalog
@@ -18,6 +18,7 @@ from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.spending import SpendLadder
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "SampleVariance",
     "SetBonus",
     "SingleSeed",
+    "SpendLadder",
     "Triangle",
     "Uniform",
     "policy",

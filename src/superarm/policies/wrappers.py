@@ -43,6 +43,7 @@ class Wrapper(Policy[Any]):
     random = fact_of("policy", "random")
     whole_batches = fact_of("policy", "whole_batches")
     cascade = fact_of("policy", "cascade")
+    counts_decisions = fact_of("policy", "counts_decisions")
 
     def validate(self, problem: Problem) -> None:
         self.policy.validate(problem)
