@@ -25,7 +25,7 @@ class Knapsack(Actions):
     costs
         The cost of each arm, positive, (n_arms,).
     budget
-        What the arms of a batch may cost together; at least the cost of the most expensive arm.
+        What the arms of a batch may cost together. An arm that costs more is never played.
 
     Examples
     --------
@@ -44,11 +44,9 @@ class Knapsack(Actions):
             raise InvalidArgument("costs", wrong, "give one cost > 0 per arm", "Knapsack")
         self.convert("costs", prices)
         self.convert("budget", float(floats(self.budget, "budget", low=0.0, high=np.finfo(float).max / 2.0)))
-        unaffordable = np.flatnonzero(prices > self.money)
-        if unaffordable.size:
-            dear = ", ".join(f"arm {j} ({prices[j]:g})" for j in unaffordable[:10])
-            wrong = f"{self.budget:g} does not buy {dear}"
-            raise InvalidArgument("budget", wrong, "raise it, or leave out arms that cost more", "Knapsack")
+        if prices.min() > self.money:
+            wrong = f"{self.budget:g} buys no arm: the cheapest costs {prices.min():g}"
+            raise InvalidArgument("budget", wrong, "raise it", "Knapsack")
 
     @property
     def money(self) -> float:
