@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import Settings
 
@@ -162,6 +163,8 @@ class ProblemReply(Struct, frozen=True):
         The last round that a decision was made for.
     reason
         Why its policy is recommended for such a problem; left out if another one was chosen.
+    actions
+        Its action set, with prices and budget for instance; left out where any ``k`` arms are a slate.
     """
 
     name: str
@@ -177,6 +180,7 @@ class ProblemReply(Struct, frozen=True):
     warnings: list[str] = []
     t: int = 0
     reason: str | UnsetType = UNSET
+    actions: AnyActionSpec | UnsetType = UNSET
 
 
 class VisitorClass(Struct, frozen=True):
