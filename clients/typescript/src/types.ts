@@ -48,6 +48,10 @@ export interface ArmsBody {
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
   features?: Record<string, Record<string, number | string | string[] | Record<string, number> | null> | number[]> | null;
+  /** New costs of arms of a knapsack; the others keep theirs, and names that are not known are new arms. */
+  prices?: Record<string, number>;
+  /** The new budget of a knapsack. */
+  budget?: number | null;
 }
 
 /** A page of arms. */
@@ -648,6 +652,8 @@ export interface ProblemReply {
   t?: number;
   /** Why its policy is recommended for such a problem; left out if another one was chosen. */
   reason?: string;
+  /** Its action set, with prices and budget for instance; left out where any `k` arms are a slate. */
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | IntersectionSpec | OwnSpec;
 }
 
 /** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */
