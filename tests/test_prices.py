@@ -95,3 +95,22 @@ def test_oracles_leave_out_arms_above_the_budget_and_find_the_best_of_the_others
         assert 4 not in found
         fair = sa.Problem(4, 1, sa.Linear(), sa.Knapsack(costs[:4], 0.5))
         assert dear.value(q, found) == pytest.approx(fair.value(q[:4], oracles.solve(fair, q[:4], oracle)))
+
+
+def test_what_calls_cost_follows_a_change_of_their_price_and_outlives_that_of_another_one():
+    """Bills were twice the list: at half the price half of that is expected, whatever else changes."""
+    problem = sa.Problem(2, 2, sa.Coverage(), sa.Subsets(2), weights=[1, 0])
+    agent = sa.Agent(problem, ladder([0.25, 0.5], scale=4.0, spend=2.0), arms=["a", "b"], seed=0)
+    for _ in range(40):
+        decision = agent.ask()
+        bills = np.array([0.5, 1.0])[decision.action]
+        agent.tell(decision, np.stack([np.zeros(len(bills)), 1.0 - bills / 4.0], 1))
+
+    def costs():
+        return agent.policy.beliefs(agent.problem, agent.learner.memory)[1][0]
+
+    before, calls = costs(), agent.tally.pulls[0].copy()
+    assert before == pytest.approx((4 * np.array([0.25, 0.5]) + calls * [0.5, 1.0]) / (4 + calls))
+    agent.change_prices({"a": 0.125, "new": 0.3}, budget=1.0)
+    assert costs() == pytest.approx([before[0] / 2, before[1], 0.3])
+    assert agent.learner.memory.spent()[0] == 0.0

@@ -26,27 +26,45 @@ after each dear task."""
 
 
 class SpendMemory(Memory):
-    """The sums, and what every arm was paid, in units of ``scale``, in rounds after ``begun``: an exact account."""
+    """The sums; what every arm was paid in rounds after ``begun``, an exact account; and what its calls were billed.
 
-    by_row = ("paid",)
+    ``paid``, ``bills`` and ``calls`` (R, n_arms) are exact sums. The first two are in units of ``scale``; bills outlive
+    a change of prices, in proportion.
+    """
+
+    by_row = ("paid", "bills", "calls")
 
     def __init__(self, policy: Any, problem: Problem, rows: int = 1, partial: bool = False) -> None:
-        self.paid = np.zeros((rows, problem.n_arms))
+        self.paid, self.bills, self.calls = (np.zeros((rows, problem.n_arms)) for _ in range(3))
         super().__init__(policy, problem, rows, partial)
 
     def note(self, feedback: Feedback, weight: float) -> None:
         x, action = feedback.outcome, feedback.action
         seen = np.ones(x.shape, bool) if feedback.seen is None else feedback.seen
-        listed: Any = 0.0 if self.policy.costs is None else self.policy.costs[action] / self.policy.scale
-        cost = np.where(seen[:, :, 1], 1.0 - x[:, :, 1], listed) if x.shape[2] > 1 else listed
-        tried = (action >= 0) & seen[:, :, 0]
-        rows = np.arange(len(action))[:, None]
-        np.add.at(self.paid, (rows, action), weight * np.where(tried, round_to_grid(cost), 0.0))
+        cost: Any = 0.0 if self.policy.costs is None else self.policy.costs[action] / self.policy.scale
+        rows, here = np.arange(len(action))[:, None], action >= 0
+        if x.shape[2] > 1:
+            told = here & seen[:, :, 1]
+            cost = np.where(told, 1.0 - x[:, :, 1], cost)
+            np.add.at(self.calls, (rows, action), weight * told)
+            np.add.at(self.bills, (rows, action), weight * np.where(told, round_to_grid(cost), 0.0))
+        np.add.at(self.paid, (rows, action), weight * np.where(here & seen[:, :, 0], round_to_grid(cost), 0.0))
 
     def warm(self, past: Tally, t: int, weight: float = 1.0) -> None:
         """Past data were paid by others: the account begins after them."""
         super().warm(past, t, weight)
         self.begun, self.paid = max(t, int(self.tally.pulls.max())), np.zeros_like(self.paid)
+        if self.problem.n_items > 1:
+            seen = np.broadcast_to(past.counts(past.pulls), past.total.shape)[:, 1]
+            self.calls, self.bills = self.calls + weight * seen, self.bills + weight * (seen - past.total[:, 1])
+
+    def inherit(self, old: Memory, t: int) -> None:
+        super().inherit(old, t)
+        now, was = self.policy.costs, old.policy.costs if isinstance(old, SpendMemory) else None
+        if now is not None and was is not None:
+            change = np.ones(len(now))
+            change[: len(was)] = now[: len(was)] * old.policy.scale / (was * self.policy.scale)
+            self.calls, self.bills = old.calls.copy(), round_to_grid(old.bills * change)  # type: ignore[attr-defined]
 
     def spent(self) -> Floats:
         """What was paid since the account began, (R,)."""
@@ -126,13 +144,12 @@ class SpendLadder(Policy[SpendMemory]):
         p = (SUCCESS * TRIES + tally.total[:, 0]) / (TRIES + np.maximum(n[:, 0], 0.0))
         if problem.n_items == 1:
             return p, np.broadcast_to(self.costs, p.shape)
-        seen = np.maximum(n[:, 1], 0.0)
-        cost = self.scale * np.maximum(seen - tally.total[:, 1], 0.0)
+        calls, bills = np.maximum(memory.calls, 0.0), self.scale * np.maximum(memory.bills, 0.0)
         listed = self.costs
         if listed is None:
-            sums, tries = (np.cumsum(part, 1)[:, -1:] for part in (cost, seen))
+            sums, tries = (np.cumsum(part, 1)[:, -1:] for part in (bills, calls))
             listed = (0.5 * self.scale + sums) / (1.0 + tries)
-        return p, (PRICE_TRIES * listed + cost) / (PRICE_TRIES + seen)
+        return p, (PRICE_TRIES * listed + bills) / (PRICE_TRIES + calls)
 
     def balance(self, problem: Problem, view: View, memory: SpendMemory) -> Floats:
         """What earlier decisions might have spent, less what they did and pending ones are expected to, (R,)."""

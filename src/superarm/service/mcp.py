@@ -23,14 +23,14 @@ READING = ("problems", "explain")
 """Tools that change nothing."""
 
 
-class Asked(TypedDict):
+class AskResult(TypedDict):
     """A decision's id, which tell needs, and its arms in the order of picking."""
 
     decision: str
     arms: list[str]
 
 
-class Told(TypedDict):
+class TellResult(TypedDict):
     """Whether what was told is new."""
 
     learnt: bool
@@ -70,7 +70,7 @@ def build_server(service: "Connection") -> Any:
         return found
 
     @tool
-    def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> Asked:
+    def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> AskResult:
         """Choose the arms to use next, out of the eligible ones (all by default).
 
         The unit says for whom, if that is known. Returns the arms in the order of picking, and the decision's id, which
@@ -82,7 +82,7 @@ def build_server(service: "Connection") -> Any:
     @tool
     def tell(
         problem: str, decision: str, outcomes: dict[str, float | None], item: str | None = None, amend: bool = False
-    ) -> Told:
+    ) -> TellResult:
         """Report what arms of a decision did, each a number from 0 to 1; arms that are left out can be told later.
 
         null says that an arm was not tried. The item says what the numbers are about; it is needed where a problem has
