@@ -11,8 +11,9 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -23,9 +24,7 @@ from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmError, UnknownDecision
 from superarm.output.labels import Labels, align, is_frame
-
-if TYPE_CHECKING:
-    from superarm.service.asynchronous import Awaited
+from superarm.service.asynchronous import Awaited
 
 RETRIED_STATUSES = (429, 502, 503, 504)
 MAX_WAIT_SECONDS = 5.0
@@ -448,10 +447,10 @@ def connect(
 @overload
 def connect(
     url: str, key: str | None = ..., *, timeout: float = ..., retry_for: float = ..., asynchronous: Literal[True]
-) -> "Awaited": ...
+) -> Awaited: ...
 def connect(
     url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0, asynchronous: bool = False
-) -> "Connection | Awaited":
+) -> Connection | Awaited:
     """Connect to a service by its address.
 
     Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated for
@@ -463,7 +462,6 @@ def connect(
     >>> service = connect("http://127.0.0.1:8000")
     >>> agent = service.problem("ads")                          # then agent.ask() and agent.tell(decision, outcome)
     """
-    from superarm.service.asynchronous import Awaited
-
     service = Connection(url, key, timeout, retry_for)
-    return Awaited(service) if asynchronous else service
+    threads = ThreadPoolExecutor(MAX_CONNECTIONS, "superarm")
+    return Awaited(service, RemoteAgent, threads) if asynchronous else service
