@@ -48,7 +48,7 @@ WRONG = [
     (lambda: sets.Knapsack([], 1.0), "costs"),
     (lambda: sets.Knapsack([1.0, 0.0], 1.0), "costs"),
     (lambda: sets.Knapsack([1.0, -1.0], 1.0), "costs"),
-    (lambda: sets.Knapsack([1.0, 2.0], 1.5), "budget"),
+    (lambda: sets.Knapsack([1.0, 2.0], 0.5), "budget"),
     (lambda: sets.Knapsack([1.0, float("nan")], 1.5), "costs"),
     (lambda: sets.Copies({}, 1), "copies"),
     (lambda: sets.Copies(["a", "b"], 1), "copies"),
@@ -100,9 +100,10 @@ def test_a_problem_refuses_an_action_set_that_does_not_fit_its_arms(actions, arg
     assert refusal.value.argument == argument
 
 
-def test_a_budget_that_is_too_small_names_the_arms_and_their_costs():
-    with pytest.raises(InvalidArgument, match=r"1.5 does not buy arm 1 \(2\), arm 3 \(7.5\)"):
-        sets.Knapsack([1.0, 2.0, 1.5, 7.5], 1.5)
+def test_a_budget_that_buys_no_arm_is_refused_and_dear_arms_are_in_no_batch():
+    with pytest.raises(InvalidArgument, match=r"0.5 buys no arm: the cheapest costs 1"):
+        sets.Knapsack([1.0, 2.0, 1.5, 7.5], 0.5)
+    assert list(sets.Knapsack([1.0, 2.0, 0.5, 7.5], 1.5).batches(4)) == [(0, 2)]
 
 
 def test_costs_that_add_up_to_the_budget_but_for_rounding_are_within_it():

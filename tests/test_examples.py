@@ -43,6 +43,13 @@ def test_a_set_solves_more_than_one_model_within_the_budget():
     one, _ = np.mean([llm_portfolio.run(solved, cost, 0.07, seed, "one") for seed in range(3)], axis=0)
     assert share > one + 0.08
     assert dollars < 0.075
+    won, paid, claimed = llm_portfolio.ladder(solved, cost, 0.07, np.arange(500), 0)
+    assert won.mean() > share
+    assert (won == claimed).all(), "the check makes no errors"
+    assert paid.mean() == pytest.approx(0.07, rel=0.03)
+    lenient = np.maximum(solved, np.random.default_rng(0).random(solved.shape) < 0.1)
+    won, _, claimed = llm_portfolio.ladder(solved, cost, 0.07, np.arange(500), 0, lenient)
+    assert won.mean() + 0.02 < claimed.mean()
     alone, spent = llm_portfolio.run(solved, cost, 0.07, 0, "cheapest")
     assert (alone, spent) == (solved[:, :2].max(1).mean(), cost[:, :2].sum(1).mean())  # 0.028 + 0.035 dollars
 
@@ -107,10 +114,10 @@ def test_failed_calls_are_neither_billed_nor_held_against_a_model_and_the_agent_
     tally = sa.Agent.from_state(json.loads(state.read_text())).tally
     assert np.broadcast_to(tally.counts(tally.pulls), tally.total.shape).ravel().tolist() == [0, 0, 10]
     _, refused = ask_endpoint(endpoint, 1, *models, "--ladder", 1.0, "--state", state, status=1)
-    assert "the other of --budget and --ladder" in refused
+    assert "was saved with --budget: give another file" in refused
 
 
-@pytest.mark.parametrize("limit", [("--budget", 0.05), ("--ladder", 1.0)])
+@pytest.mark.parametrize("limit", [("--budget", 0.05), ("--ladder", 1.0), ("--spend", 0.2)])
 def test_what_was_learnt_outlives_a_change_of_models_and_prices(endpoint, tmp_path, limit):
     """All of it was thrown away at the first new price."""
     state = tmp_path / "agent.json"
@@ -119,14 +126,15 @@ def test_what_was_learnt_outlives_a_change_of_models_and_prices(endpoint, tmp_pa
         ask_endpoint(endpoint, n, *models, *limit, "--state", state)
         agent = sa.Agent.from_state(json.loads(state.read_text()))
         counts = np.broadcast_to(agent.tally.counts(agent.tally.pulls), agent.tally.total.shape)
-        return dict(zip(agent.arms, counts.ravel().tolist(), strict=True))
+        return dict(zip(agent.arms, counts[0, 0].tolist(), strict=True))
 
     before = pulls(6, "bad=0.02", "good=0.03")
     after = pulls(6, "silent=0.01", "good=0.04")
     assert list(after) == ["bad", "good", "silent"]
     assert after["bad"] == before["bad"] > 0.0, "it is not given any more"
     assert after["good"] >= before["good"] + 5.0
-    assert pulls(3, "bad=0.01", "good=0.04")["silent"] == after["silent"] > 0.0
+    assert pulls(3, "bad=0.01", "good=0.04")["silent"] == after["silent"]
+    assert (after["silent"] > 0.0) is (limit[0] != "--spend"), "this ladder tries it where the good model fails"
 
 
 def test_a_ladder_of_models_stops_at_the_first_success(endpoint):
@@ -134,6 +142,16 @@ def test_a_ladder_of_models_stops_at_the_first_success(endpoint):
     assert set(lines[:-1]) == {"bad, good: solved", "good: solved"}
     assert lines[-11:-1].count("good: solved") > 5
     assert lines[-1].startswith("30 of 30 solved")
+
+
+def test_a_ladder_keeps_its_spend_by_what_calls_are_billed(endpoint, tmp_path):
+    """The price list says a cent, and calls cost 5 cents: the dear model is called less than the list would allow."""
+    state = tmp_path / "agent.json"
+    for _ in range(2):
+        models = ("bad=0.01", "good=0.01/10/20")
+        lines, _ = ask_endpoint(endpoint, 60, *models, "--spend", 0.03, "--state", state)
+    assert float(lines[-1].split("at $")[1].split()[0]) == pytest.approx(0.03, rel=0.1)
+    assert sa.Agent.from_state(json.loads(state.read_text())).t == 120
 
 
 @pytest.mark.parametrize(

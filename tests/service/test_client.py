@@ -1,3 +1,4 @@
+import asyncio
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -251,3 +252,89 @@ def test_an_unreachable_service_is_named():
         sa.connect("http://127.0.0.1:9", retry_for=0).problems()
     with pytest.raises(sa.InvalidArgument):
         sa.connect("localhost:8000")
+
+
+@pytest.fixture
+def service(served):
+    service = sa.connect(served.url)
+    yield service
+    service.close()
+
+
+def test_prices_and_budget_change_in_one_call_and_are_shown(service):
+    """New names are new arms, what was learnt stays, and arms above the budget are never chosen."""
+    knapsack = {"name": "knapsack", "parameters": {"costs": {"a": 0.03, "b": 0.1}, "budget": 0.1}}
+    agent = service.create("prices", ["a", "b"], ["solved"], actions=knapsack, seed=0)
+    for _ in range(4):
+        decision = agent.ask()
+        agent.tell(decision, [[1.0]] * len(decision.arms))
+    pulls = {row["arm"]: row["pulls"] for row in agent.statistics()}
+    agent.change_prices({"b": 0.05, "new": 0.02, "dear": 9.0}, budget=0.08, retire=["a"])
+    shown = service.call("GET", "/v1/problems/prices")["actions"]["parameters"]
+    assert shown == {"costs": {"a": 0.03, "b": 0.05, "new": 0.02, "dear": 9.0}, "budget": 0.08}
+    assert {row["arm"]: row["pulls"] for row in agent.statistics()} == pulls | {"new": 0, "dear": 0}
+    for _ in range(5):
+        decision = agent.ask()
+        assert set(decision.arms) <= {"b", "new"}
+        agent.tell(decision, [[1.0]] * len(decision.arms))
+    agent.change_prices(budget=0.02)
+    assert agent.ask().arms == ("new",)
+    with pytest.raises(ServiceError, match=r"buys no arm"):
+        agent.change_prices(budget=0.001)
+    plain = service.create("no prices", ["a", "b"], ["solved"])
+    with pytest.raises(ServiceError, match="no knapsack"):
+        plain.change_prices({"a": 1.0})
+
+
+def test_a_ladder_with_a_spend_is_served_and_its_spend_changes(service):
+    """Costs are learnt from the second item; a new model and another spend keep what was learnt."""
+    policy = {"policy": {"name": "ladder", "parameters": {"spend": 0.2, "scale": 1.0}}}
+    agent = service.create("spend", ["small", "large"], ["solved", "saving"], 2, settings=policy, seed=0)
+    rng, costs, spent = np.random.default_rng(0), {"small": 0.05, "large": 0.4, "new": 0.1}, []
+
+    def play(n):
+        for _ in range(n):
+            decision, own, done = agent.ask(), 0.0, False
+            rows, seen = [], []
+            for arm in decision.arms:
+                won = float(rng.random() < 0.5)
+                rows.append([won, 1.0 - costs[arm]])
+                seen.append([not done] * 2)
+                own += 0.0 if done else costs[arm]
+                done = done or won == 1.0
+            agent.tell(decision, rows, seen)
+            spent.append(own)
+
+    play(120)
+    assert np.mean(spent[40:]) == pytest.approx(0.2, rel=0.1)
+    agent.add_arms(["new"])
+    agent.change_settings(policy={"name": "ladder", "parameters": {"spend": 0.08, "scale": 1.0}})
+    play(80)
+    assert np.mean(spent[140:]) == pytest.approx(0.08, rel=0.15)
+    assert {row["arm"]: row["pulls"] > 0 for row in agent.statistics()} == dict.fromkeys(costs, True)
+
+
+def test_calls_of_an_asynchronous_client_are_awaited_and_others_have_a_turn(served):
+    async def run():
+        service = sa.connect(served.url, asynchronous=True)
+        agent = await service.create("awaited", ["a", "b", "c"], ["x"], 2, seed=0)
+        made = await asyncio.gather(*(agent.ask(id=f"d{n}") for n in range(20)))
+        assert await asyncio.gather(*(agent.tell(one, np.ones((2, 1))) for one in made)) == [True] * 20
+        assert await service.problem("awaited").arms() == ("a", "b", "c")
+        assert sum(row["pulls"] for row in await agent.statistics()) == 40
+        with pytest.raises(sa.core.errors.UnknownDecision):
+            await agent.tell("nobody", [[1.0]])
+        with pytest.raises(AttributeError, match="has no 'wish'"):
+            agent.wish()
+        assert repr(agent).endswith("problem('awaited'), awaited")
+        await service.close()
+        turns = 0
+        waiting = asyncio.create_task(sa.connect("http://127.0.0.1:9", asynchronous=True, retry_for=0.3).problems())
+        while not waiting.done():
+            turns += 1
+            await asyncio.sleep(0.01)
+        assert turns > 5
+        with pytest.raises(ServiceError, match="did not answer"):
+            await waiting
+
+    asyncio.run(run())

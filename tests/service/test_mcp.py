@@ -1,14 +1,19 @@
 """The tools of ``superarm mcp``, called by the official client: in memory, and over the pipes of a process."""
 
 import asyncio
+import contextlib
+import socket
+import subprocess
 import sys
+import time
+from importlib.metadata import version
 
 import pytest
 
 import superarm as sa
 from superarm.service.mcp import build_server
 
-from .running import MAIN
+from .running import MAIN, free_port
 
 
 def call(target, *calls):
@@ -127,3 +132,38 @@ def test_the_command_speaks_over_its_pipes(service, served):
     assert told.structured_content == {"learnt": True}
     decision = service.problem("tools").decision(asked.structured_content["decision"])
     assert decision.state == "complete"
+
+
+def test_tools_say_what_they_change_and_what_they_return(service):
+    """So that a client need not ask before each call that only reads."""
+    import mcp
+
+    async def run():
+        async with mcp.Client(build_server(service)) as client:
+            return client.server_info, (await client.list_tools()).tools
+
+    server, tools = asyncio.run(run())
+    assert server.version == version("superarm")
+    facts = {tool.name: tool.annotations for tool in tools}
+    assert {name for name, said in facts.items() if said.read_only_hint} == {"problems", "explain"}
+    assert {name for name, said in facts.items() if not said.idempotent_hint} == {"ask"}
+    assert not any(said.destructive_hint or said.open_world_hint for said in facts.values())
+    returned = {tool.name: tool.output_schema["properties"] for tool in tools}
+    assert set(returned["ask"]) == {"decision", "arms"}
+    assert returned["tell"]["learnt"]["type"] == "boolean"
+
+
+def test_the_command_speaks_over_http(service, served):
+    port = free_port()
+    words = [sys.executable, "-c", MAIN, "mcp", "--url", served.url, "--http", str(port)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                time.sleep(0.1)
+            (asked,) = call(f"http://127.0.0.1:{port}/mcp", ("ask", {"problem": "tools"}))
+        finally:
+            process.terminate()
+    assert len(asked.structured_content["arms"]) == 2

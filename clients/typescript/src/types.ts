@@ -50,6 +50,10 @@ export interface ArmsBody {
   support?: Record<string, string[]> | null;
   /** The features of each new arm, where arms have features. */
   features?: Record<string, Record<string, number | string | string[] | Record<string, number> | null> | number[]> | null;
+  /** New costs of arms of a knapsack; the others keep theirs, and names that are not known are new arms. */
+  prices?: Record<string, number>;
+  /** The new budget of a knapsack. */
+  budget?: number | null;
 }
 
 /** A page of arms. */
@@ -700,6 +704,8 @@ export interface ProblemReply {
   reason?: string;
   /** The scale of its scores, where it has any: `items` are the upper edges of its bins. */
   scores?: ScoresSpec;
+  /** Its action set, with prices and budget for instance; left out where any `k` arms are a slate. */
+  actions?: SubsetsSpec | PartitionSpec | LaminarSpec | SlotsSpec | ForestsSpec | SpanningTreesSpec | MatchingSpec | PathsSpec | ExplicitSpec | KnapsackSpec | CopiesSpec | IntersectionSpec | OwnSpec;
 }
 
 /** The description of a problem: arms, items, reward, which slates may be shown, and the settings. */

@@ -24,13 +24,10 @@ class Priced(Actions):
     """The budget with the allowance for rounding."""
 
     def require_affordable(self) -> None:
-        """Refuse a budget that does not buy every arm."""
-        prices: Floats = self.costs
-        unaffordable = np.flatnonzero(prices > self.money)
-        if unaffordable.size:
-            dear = ", ".join(f"arm {j} ({prices[j]:g})" for j in unaffordable[:10])
-            wrong = f"{self.money:g} does not buy {dear}"
-            raise InvalidArgument("budget", wrong, "raise it, or leave out arms that cost more", type(self).__name__)
+        """Refuse a budget that buys no arm."""
+        if self.costs.min() > self.money:
+            wrong = f"{self.money / ROUNDING_ALLOWANCE:g} buys no arm: the cheapest costs {self.costs.min():g}"
+            raise InvalidArgument("budget", wrong, "raise it", type(self).__name__)
 
     @cached_property
     def k(self) -> int:
@@ -101,7 +98,7 @@ class Knapsack(Priced):
     costs
         The cost of each arm, positive, (n_arms,).
     budget
-        What the arms of a batch may cost together; at least the cost of the most expensive arm.
+        What the arms of a batch may cost together. An arm that costs more is never played.
 
     Examples
     --------

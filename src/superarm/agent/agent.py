@@ -4,13 +4,14 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from superarm.actions.base import Actions
+from superarm.actions.knapsack import Knapsack
 from superarm.agent.decisions import Decision, Decisions, MadeDecision, Record
 from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.agent.growth import require_actions
@@ -253,6 +254,7 @@ class Agent:
         pairs: Any = None,
         items: Some | None = None,
         now: datetime | None = None,
+        budget: float | None = None,
     ) -> Decision:
         """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
 
@@ -261,7 +263,7 @@ class Agent:
 
         ``items`` are those that the decision can be told about, if not all: that of the visitor, where items are
         segments of visitors. The batch is chosen for all items. ``now`` is the time, which is needed while arms are
-        retired until a date: an agent reads no clock.
+        retired until a date: an agent reads no clock. ``budget`` takes the place of that of a ``Knapsack`` this once.
 
         May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
         own, asking again with the same id gives the same decision again. If fewer arms are eligible than a batch can
@@ -290,7 +292,7 @@ class Agent:
         mask = learner.playable(eligible)
         pins = () if pinned is None else learner.arms.numbers(pinned)
         view = learner.view(t, self._choosing, mask, pins, encoded)
-        action = learner.choose(view)
+        action = learner.choose(view, self._within(budget))
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
         given, words = learner.weigh(view, action, encoded), None
@@ -310,6 +312,15 @@ class Agent:
         )
         self._put(None, open_record(made))
         return decision
+
+    def _within(self, budget: float | None) -> Actions | None:
+        """The action set of a decision with a budget of its own."""
+        actions = self.problem.actions
+        if budget is None:
+            return None
+        if not isinstance(actions, Knapsack):
+            raise InvalidArgument("budget", f"{actions!r} has none", "give Knapsack(costs, budget)")
+        return replace(actions, budget=budget)
 
     def _end_pauses(self, now: datetime | None) -> None:
         """Bring back the arms whose pause is over."""
@@ -553,6 +564,28 @@ class Agent:
             names = [str(name) for name in new]
             features, _ = align(features, Labels("arms", names, names), None, name="features")
         learner.grow_arms(arms, actions, support, features)
+
+    @_in_turn
+    def change_prices(
+        self, prices: Mapping[str, float] | None = None, budget: float | None = None, retire: Some = ()
+    ) -> None:
+        """Change what some arms cost, by name, and the budget; all that was learnt stays.
+
+        Names that are not known yet are new arms. Arms in ``retire`` are in no further decision; ``add_arms`` brings
+        them back. The ``budget`` is that of a ``Knapsack``, or the mean spend of ``ladder(…, spend=…)``, whose account
+        begins anew. Any error leaves the agent as it was.
+
+        >>> import superarm as sa
+        >>> problem = Problem(2, 1, sa.Coverage(), sa.Knapsack([0.03, 0.10], budget=0.10))
+        >>> agent = Agent(problem, arms=["small", "large"], seed=0)
+        >>> agent.change_prices({"large": 0.08, "new": 0.05}, budget=0.12)
+        >>> agent.problem.actions
+        Knapsack(costs=[0.03, 0.08, 0.05], budget=0.12)
+        """
+        gone = [self.arms[j] for j in self.learner.arms.numbers(retire)]
+        self.learner.change_prices({} if prices is None else prices, budget)
+        if gone:
+            self.retire_arms(gone)
 
     @_in_turn
     def retire_arms(self, arms: Some, until: datetime | None = None) -> None:

@@ -1,13 +1,19 @@
 """Problems that grow: arms and items are only ever added at the end, so numbers stay what they were."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from superarm.actions.base import Actions
+from superarm.actions.knapsack import Knapsack
 from superarm.actions.matroids import Laminar
 from superarm.core.arrays import Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
+from superarm.oracles.heaviest import Ladder
+from superarm.policies.base import Policy
+from superarm.policies.spending import SpendLadder
 from superarm.problem import Problem
 
 
@@ -26,6 +32,31 @@ def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None
     context = None if problem.context is None else problem.context.with_arms(n, features)
     actions = problem.actions if actions is None else actions
     return problem.changed(n_arms=problem.n_arms + n, actions=actions, support=support, context=context)
+
+
+def with_prices(
+    actions: Actions, policy: Policy[Any], prices: dict[int, float], budget: float | None
+) -> tuple[Actions, Policy[Any]]:
+    """The action set and the policy, of which one has the costs of arms, with other ``prices`` by number and budget.
+
+    >>> with_prices(Knapsack([1.0, 2.0], 2.0), SpendLadder(1.0), {1: 1.5, 2: 0.5}, None)[0]
+    Knapsack(costs=[1.0, 1.5, 0.5], budget=2)
+    """
+    oracle = getattr(policy, "oracle", None)
+    owner: Any = actions if isinstance(actions, Knapsack) else oracle if isinstance(oracle, Ladder) else policy
+    if type(owner) not in (Knapsack, Ladder, SpendLadder) or owner.costs is None:
+        wrong = "no arm has a price: costs are learnt, or there are none"
+        raise InvalidArgument("prices", wrong, "leave them out, or begin with Knapsack(costs, budget) or ladder(costs)")
+    if budget is not None and isinstance(owner, Ladder):
+        raise InvalidArgument("budget", "the ladder has a worth, and no budget", "take ladder(costs, spend=…)")
+    n_arms = max(len(owner.costs), 1 + max(prices, default=0))
+    costs = np.pad(owner.costs, (0, n_arms - len(owner.costs)))
+    costs[list(prices)] = list(prices.values())
+    limit: Any = {} if budget is None else {"budget" if owner is actions else "spend": budget}
+    owner = replace(owner, costs=costs, **limit)
+    if isinstance(owner, Knapsack):
+        return owner, policy
+    return actions, replace(policy, oracle=owner) if isinstance(owner, Ladder) else owner  # type: ignore[call-arg]
 
 
 def require_actions(problem: Problem, actions: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
-from superarm.agent.growth import with_arms, with_items, without_items
+from superarm.agent.growth import with_arms, with_items, with_prices, without_items
 from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
@@ -294,6 +294,22 @@ class Learner:
             self.pending = np.pad(self.pending, ((0, 0), (0, n)))
             self._grow(grown)
         self.restore_arms(back)
+
+    def change_prices(self, prices: Mapping[str, float], budget: float | None = None) -> None:
+        """Take on other prices, by name, and another budget; all observations stay, and names not known are new arms.
+
+        Where a policy has the prices, its account of what was spent begins anew.
+        """
+        new = [name for name in prices if self.arms.number(name) is None]
+        places = {name: len(self.arms.all) + n for n, name in enumerate(new)}
+        numbers: Any = {places.get(name, self.arms.number(name)): float(price) for name, price in prices.items()}
+        actions, policy = with_prices(self.problem.actions, self.declared, numbers, budget)
+        before, self.declared = self.declared, policy
+        try:
+            self.grow_arms(new, actions)
+        except InvalidArgument:
+            self.declared = before
+            raise
 
     def split_retired(self, arms: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Names of arms: those that are retired, and the others."""

@@ -12,6 +12,7 @@ from superarm.context.features import Features
 from superarm.context.models import Segments
 from superarm.contextual.base import ContextPolicy
 from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
 from superarm.core.streams import round_keys
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee
@@ -148,6 +149,9 @@ class SegmentPolicy(ContextPolicy[SegmentMemory]):
 
     def validate(self, problem: Problem) -> None:
         super().validate(problem)
+        if self.policy.counts_decisions:
+            wrong = f"{self.policy!r} keeps one account of all decisions"
+            raise InvalidArgument("policy", wrong, "leave out the context, or have one problem for each segment")
         self.policy.validate(problem)
 
     def choose(self, problem: Problem, view: View, memory: SegmentMemory) -> Ints:

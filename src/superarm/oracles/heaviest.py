@@ -13,6 +13,9 @@ from superarm.oracles.base import Guarantee, Oracle, worth_alone
 from superarm.oracles.greedy import Greedy
 from superarm.problem import Problem
 
+_BISECTIONS = 30
+"""They find the worth of a success to nine digits."""
+
 
 class Modular(Oracle):
     r"""The heaviest batch, where the weight of an arm is its reward alone: exact for modular rewards.
@@ -145,30 +148,14 @@ class Ladder(Oracle):
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         p = np.clip(np.broadcast_to(q[:, 0], view.counts.shape), 0.0, 1.0)
         costs = self.scale * (1.0 - q[:, 1]) if self.costs is None else self.costs
-        return np.array(
-            [
-                self._climb(*row, problem.k)
-                for row in zip(p, np.broadcast_to(costs, p.shape), np.broadcast_to(view.eligible, p.shape), strict=True)
-            ]
-        )
-
-    def _climb(self, p: Floats, costs: Floats, eligible: Bools, k: int) -> Ints:
-        """The best list of one replication, padded with -1."""
-        order = [j for j in np.argsort(-p / np.maximum(costs, 1e-12), kind="stable").tolist() if eligible[j]]
-        worth, taken = np.zeros((len(order) + 1, k + 1)), np.zeros((len(order), k + 1), bool)
-        for n in range(len(order) - 1, -1, -1):
-            j = order[n]
-            trying = p[j] - costs[j] + (1.0 - p[j]) * worth[n + 1, :-1]
-            taken[n, 1:] = trying > worth[n + 1, 1:]
-            worth[n, 1:] = np.maximum(trying, worth[n + 1, 1:])
-        batch, room = [], k
-        for n, j in enumerate(order):
-            if taken[n, room]:
-                batch.append(j)
-                room -= 1
-        if not batch and order:
-            batch = [max(order, key=lambda j: p[j] - costs[j])]
-        return np.array([*batch, *[-1] * (k - len(batch))], np.int64)
+        out = np.full((len(p), problem.k), -1)
+        rows = zip(p, np.broadcast_to(costs, p.shape), np.broadcast_to(view.eligible, p.shape), strict=True)
+        for row, (own, cost, eligible) in zip(out, rows, strict=True):
+            batch = climb(own, cost, eligible, problem.k)
+            if not batch and eligible.any():
+                batch = [int(np.where(eligible, own - cost, -np.inf).argmax())]
+            row[: len(batch)] = batch
+        return out
 
     def validate(self, problem: Problem) -> None:
         items, given = (
@@ -180,6 +167,68 @@ class Ladder(Oracle):
             way = 'agent.change_policy("kl_ucb"), add_arms(…), change_policy(ladder(all costs))'
             remedy = f"give {problem.n_arms}, one per arm; to add arms to an agent: {way}"
             raise InvalidArgument("costs", f"shape {self.costs.shape}", remedy)
+
+
+def ladder_order(p: Floats, costs: Floats) -> Ints:
+    """The arms by success per cost, along the last axis: the best order of any ladder of them."""
+    return np.argsort(-p / np.maximum(costs, 1e-12), axis=-1, kind="stable")
+
+
+def climb(p: Floats, costs: Floats, eligible: Bools, k: int) -> list[int]:
+    """The list of the largest net worth of at most ``k`` arms, in the order of trying; empty if none is worth its cost.
+
+    >>> climb(np.array([0.8, 0.5, 0.6]), np.array([0.5, 0.1, 0.2]), np.ones(3, bool), 2)
+    [1, 2]
+    """
+    order = [j for j in ladder_order(p, costs).tolist() if eligible[j]]
+    worth, taken = np.zeros((len(order) + 1, k + 1)), np.zeros((len(order), k + 1), bool)
+    for n in range(len(order) - 1, -1, -1):
+        j = order[n]
+        trying = p[j] - costs[j] + (1.0 - p[j]) * worth[n + 1, :-1]
+        taken[n, 1:] = trying > worth[n + 1, 1:]
+        worth[n, 1:] = np.maximum(trying, worth[n + 1, 1:])
+    batch: list[int] = []
+    for n, j in enumerate(order):
+        if taken[n, k - len(batch)]:
+            batch.append(j)
+    return batch
+
+
+def expected_costs(p: Floats, costs: Floats, batch: Any) -> Floats:
+    """What a ladder costs in the mean up to each of its arms: an arm is paid if all before it fail.
+
+    >>> expected_costs(np.array([0.8, 0.5]), np.array([0.5, 0.1]), [1, 0])
+    array([0.1 , 0.35])
+    """
+    fails = 1.0 - p[batch]
+    return np.cumsum(costs[batch] * np.cumprod(np.concatenate([[1.0], fails[:-1]])))
+
+
+def ladders_around(p: Floats, costs: Floats, eligible: Bools, k: int, money: float) -> tuple[list[int], list[int]]:
+    """The dearest ladder within ``money`` in the mean, and the next dearer one, of those that are best for some worth.
+
+    For each worth of a success one ladder has the largest net worth; a larger worth gives a dearer one. Without a limit
+    on the length these are the first n arms by success per cost; otherwise the worth is found by bisection.
+
+    >>> ladders_around(np.array([0.8, 0.5, 0.6]), np.array([0.5, 0.1, 0.2]), np.ones(3, bool), 3, 0.3)
+    ([1, 2], [1, 2, 0])
+    """
+    order = [j for j in ladder_order(p, costs).tolist() if eligible[j]]
+    if len(order) <= k:
+        n = int((expected_costs(p, costs, order) <= money).sum())
+        return order[:n], order[: n + 1]
+    high = float((p / costs).max())
+    within, above, low = list[int](), climb(p, 1e-9 * high * costs, eligible, k), 0.0
+    if expected_costs(p, costs, above)[-1] <= money:
+        return above, above
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        found = climb(p, middle * costs, eligible, k)
+        if not found or expected_costs(p, costs, found)[-1] <= money:
+            within, high = found, middle
+        else:
+            above, low = found, middle
+    return within, above
 
 
 class Linearised(Oracle):

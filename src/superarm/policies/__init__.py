@@ -3,10 +3,9 @@
 base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
 number for all entries · hybrid: regularised leader with importance weights · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
-total: learning from totals of batches ·
-dirichlet: sampling the distributions of scores ·
-forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
-papers, all of which are also here
+total: learning from totals of batches · dirichlet: sampling the distributions of scores ·
+spending: a ladder within a mean spend · forgetting, wrappers: around other policies, and a policy as two functions ·
+catalog: policies by their names in the papers, all of which are also here
 """
 
 from superarm.policies import catalog
@@ -22,6 +21,7 @@ from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.spending import SpendLadder
 from superarm.policies.total import GreedyThenCommit, TotalThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
@@ -46,6 +46,7 @@ __all__ = [
     "SetBonus",
     "Shapes",
     "SingleSeed",
+    "SpendLadder",
     "TotalThompson",
     "Triangle",
     "Uniform",

@@ -56,6 +56,8 @@ class Policy(Component, Generic[M]):
     """Whether it scores whole batches, so that the first arms of one are not what it would choose for a smaller one."""
     cascade: ClassVar[Any] = False
     """Whether its batches are lists that are read from the top, and left at the first success."""
+    counts_decisions: ClassVar[Any] = False
+    """Whether it takes the number of the round for the number of decisions, so that it needs all of them in one row."""
     learns_totals: ClassVar[Any] = False
     """Whether totals of batches are enough for it: it learns from them, or learns nothing."""
     needs_totals: ClassVar[Any] = False

@@ -6,6 +6,7 @@ The argument ``oracle`` is the algorithm that finds a batch for the scores; by d
 from typing import Any
 
 from superarm.core.component import named
+from superarm.core.errors import InvalidArgument
 from superarm.indices import (
     KL,
     UCB1,
@@ -26,6 +27,7 @@ from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.spending import SpendLadder
 from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
@@ -266,17 +268,29 @@ def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> I
 
 
 @named
-def ladder(costs: Any = None, scale: float = 1.0, rho: float = 1.0, c: float = 3.0) -> IndexPolicy:
+def ladder(
+    costs: Any = None, scale: float = 1.0, rho: float = 1.0, c: float = 3.0, spend: float = 0.0
+) -> IndexPolicy | SpendLadder:
     r"""Arms that are tried from the top until one succeeds, each at a cost: the cheap and promising ones first.
 
-    CC-UCB of [ZhouEtAl2018]_ with KL indices: the list of the largest net worth at the optimistic values. ``costs`` are
-    what it costs to try each arm, in units of what a success is worth; without them they are learnt, as a second item
-    (:class:`superarm.oracles.Ladder`).
+    With a ``spend`` above 0, what a decision may cost in the mean, it is a :class:`SpendLadder`: it begins with the
+    cheapest arm, and what a success is worth follows from the spend. ``costs`` are in units of the spend, and may be
+    learnt, from a second item.
 
+    Otherwise it is CC-UCB of [ZhouEtAl2018]_ with KL indices: the list of the largest net worth at the optimistic
+    values. ``costs`` are what it costs to try each arm, in units of what a success is worth; without them they are
+    learnt, as a second item (:class:`superarm.oracles.Ladder`).
+
+    >>> ladder([0.1, 0.5], spend=0.2).spend
+    0.2
     >>> ladder([0.1, 0.5]).oracle
     Ladder(costs=[0.1, 0.5], scale=1)
     """
-    return IndexPolicy(KL(rho, c), Ladder(costs, scale))
+    if spend == 0.0:
+        return IndexPolicy(KL(rho, c), Ladder(costs, scale))
+    if (rho, c) != (1.0, 3.0):
+        raise InvalidArgument("rho", "given beside spend", "leave out rho and c: it has no confidence bounds", "ladder")
+    return SpendLadder(spend, costs, scale)
 
 
 @named

@@ -184,7 +184,7 @@ class Forgetting(Wrapper):
             halves = np.log2(self.weights)
         if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
-        if self.policy.forgets:
+        if self.policy.forgets or self.policy.counts_decisions:
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 

@@ -43,6 +43,7 @@ class Wrapper(Policy[Any]):
     random = fact_of("policy", "random")
     whole_batches = fact_of("policy", "whole_batches")
     cascade = fact_of("policy", "cascade")
+    counts_decisions = fact_of("policy", "counts_decisions")
     learns_totals = fact_of("policy", "learns_totals")
     needs_totals = fact_of("policy", "needs_totals")
 

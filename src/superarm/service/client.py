@@ -10,8 +10,9 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -23,6 +24,7 @@ from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmError, UnknownDecision
 from superarm.core.totals import Worth
 from superarm.output.labels import Labels, align, is_frame
+from superarm.service.asynchronous import Awaited
 
 RETRIED_STATUSES = (429, 502, 503, 504)
 MAX_WAIT_SECONDS = 5.0
@@ -401,6 +403,13 @@ class RemoteAgent:
         """
         self._call("POST", f"{self._path}/arms", {"add": list(arms), **{k: to_plain(v) for k, v in more.items()}})
 
+    def change_prices(
+        self, prices: Mapping[str, float] | None = None, budget: float | None = None, retire: Sequence[str] = ()
+    ) -> None:
+        """Change what arms of a knapsack cost, and its budget, as ``Agent.change_prices``; new names are new arms."""
+        given = {} if budget is None else {"budget": budget}
+        self._call("POST", f"{self._path}/arms", {"prices": dict(prices or {}), "retire": list(retire), **given})
+
     def retire_arms(self, arms: Sequence[str]) -> None:
         """Take arms out of all further decisions."""
         self._call("POST", f"{self._path}/arms", {"retire": list(arms)})
@@ -475,14 +484,28 @@ def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0) -> Connection:
+@overload
+def connect(
+    url: str, key: str | None = ..., *, timeout: float = ..., retry_for: float = ..., asynchronous: Literal[False] = ...
+) -> Connection: ...
+@overload
+def connect(
+    url: str, key: str | None = ..., *, timeout: float = ..., retry_for: float = ..., asynchronous: Literal[True]
+) -> Awaited: ...
+def connect(
+    url: str, key: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0, asynchronous: bool = False
+) -> Connection | Awaited:
     """Connect to a service by its address.
 
     Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated for
     ``retry_for`` seconds, so that a restart of the service is waited for. At most 5 seconds lie between two attempts.
     An attempt without an answer ends after ``timeout`` seconds. With ``retry_for=0`` nothing is repeated.
 
+    With ``asynchronous`` all calls are awaited, for programs on asyncio: ``decision = await agent.ask()``.
+
     >>> service = connect("http://127.0.0.1:8000")
     >>> agent = service.problem("ads")                          # then agent.ask() and agent.tell(decision, outcome)
     """
-    return Connection(url, key, timeout, retry_for)
+    service = Connection(url, key, timeout, retry_for)
+    threads = ThreadPoolExecutor(MAX_CONNECTIONS, "superarm")
+    return Awaited(service, RemoteAgent, threads) if asynchronous else service

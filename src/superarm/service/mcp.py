@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -19,14 +20,30 @@ INSTRUCTIONS = (
 )
 MAX_LISTED = 100
 """So many arms and items of a problem are listed."""
+READING = ("problems", "explain")
+"""Tools that change nothing."""
+
+
+class AskResult(TypedDict):
+    """A decision's id, which tell needs, and its arms in the order of picking."""
+
+    decision: str
+    arms: list[str]
+
+
+class TellResult(TypedDict):
+    """Whether what was told is new."""
+
+    learnt: bool
 
 
 def build_server(service: "Connection") -> Any:
     """The tools of a service: problems, ask, tell, tell_total, tell_scores and explain."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import ToolAnnotations
 
-    server = MCPServer("superarm", instructions=INSTRUCTIONS)
+    server = MCPServer("superarm", instructions=INSTRUCTIONS, version=version("superarm"))
 
     def tool(function: Callable[..., Any]) -> None:
         """Offer a function as a tool; what the service refuses is told to the caller."""
@@ -38,7 +55,9 @@ def build_server(service: "Connection") -> Any:
             except SuperarmError as error:
                 raise ToolError(str(error)) from None
 
-        server.tool()(run)
+        name = function.__name__
+        facts: Any = {"read_only_hint": name in READING, "idempotent_hint": name != "ask", "destructive_hint": False}
+        server.tool(annotations=ToolAnnotations(**facts, open_world_hint=False))(run)
 
     @tool
     def problems() -> list[dict[str, Any]]:
@@ -53,7 +72,7 @@ def build_server(service: "Connection") -> Any:
         return found
 
     @tool
-    def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> dict[str, Any]:
+    def ask(problem: str, eligible: list[str] | None = None, unit: str | None = None) -> AskResult:
         """Choose the arms to use next, out of the eligible ones (all by default).
 
         The unit says for whom, if that is known. Returns the arms in the order of picking, and the decision's id, which
@@ -65,7 +84,7 @@ def build_server(service: "Connection") -> Any:
     @tool
     def tell(
         problem: str, decision: str, outcomes: dict[str, float | None], item: str | None = None, amend: bool = False
-    ) -> dict[str, Any]:
+    ) -> TellResult:
         """Report what arms of a decision did, each a number from 0 to 1; arms that are left out can be told later.
 
         null says that an arm was not tried. The item says what the numbers are about; it is needed where a problem has
@@ -127,11 +146,13 @@ def build_server(service: "Connection") -> Any:
 @click.command()
 @click.option("--url", envvar="SUPERARM_URL", default="http://127.0.0.1:8000", show_default=True, show_envvar=True)
 @click.option("--key", envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read, decide and feedback.")
-def mcp(url: str, key: str | None) -> None:
+@click.option("--http", "port", type=click.IntRange(0, 65535), help="Serve HTTP on this port of this host, at /mcp.")
+def mcp(url: str, key: str | None, port: int | None) -> None:
     """Offer the problems of a running service to an MCP client, such as a desktop assistant: ask, tell, explain.
 
-    The client starts this command and speaks to it over stdin and stdout.
+    The client starts this command and speaks to it over stdin and stdout or, with --http, over streamable HTTP.
     """
     from superarm.service.client import connect
 
-    build_server(connect(url, key, retry_for=5.0)).run()
+    server = build_server(connect(url, key, retry_for=5.0))
+    server.run() if port is None else server.run("streamable-http", port=port, stateless_http=True)

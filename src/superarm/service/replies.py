@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ScoresSpec, Settings
 
@@ -171,6 +172,8 @@ class ProblemReply(Struct, frozen=True):
         Why its policy is recommended for such a problem; left out if another one was chosen.
     scores
         The scale of its scores, where it has any: ``items`` are the upper edges of its bins.
+    actions
+        Its action set, with prices and budget for instance; left out where any ``k`` arms are a slate.
     """
 
     name: str
@@ -187,6 +190,7 @@ class ProblemReply(Struct, frozen=True):
     t: int = 0
     reason: str | UnsetType = UNSET
     scores: ScoresSpec | UnsetType = UNSET
+    actions: AnyActionSpec | UnsetType = UNSET
 
 
 class VisitorClass(Struct, frozen=True):

@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
 from superarm.core.totals import MAX_TRIALS
-from superarm.service.domain.components import AnyActionSpec, Name
+from superarm.service.domain.components import AnyActionSpec, Name, Positive
 from superarm.service.domain.context_spec import GivenFeatures, Vector
 from superarm.service.domain.spec import MAX_ARMS, MAX_ITEMS, MAX_K, PolicySpec, Score, Settings, Share, Weight
 
@@ -225,6 +225,10 @@ class ArmsBody(Body, frozen=True):
         The items of each new arm, where arms can touch some items only.
     features
         The features of each new arm, where arms have features.
+    prices
+        New costs of arms of a knapsack; the others keep theirs, and names that are not known are new arms.
+    budget
+        The new budget of a knapsack.
     """
 
     add: Arms = field(default_factory=list)
@@ -232,6 +236,8 @@ class ArmsBody(Body, frozen=True):
     actions: AnyActionSpec | None = None
     support: dict[Name, Arms] | None = None
     features: dict[Name, GivenFeatures] | None = None
+    prices: dict[Name, Positive] = field(default_factory=dict)
+    budget: Positive | None = None
 
 
 class ItemsBody(Body, frozen=True):

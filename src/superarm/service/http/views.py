@@ -58,6 +58,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> replies.ProblemRe
     parts |= {"warnings": list_warnings(learner), "t": learner.learner.asked, "pending": pending}
     reason = advice.reason if settings.policy.name == advice.name else UNSET
     parts["scores"] = learner.created.spec.scores or UNSET
+    parts |= {"actions": UNSET if learner.actions is None else learner.actions}
     return replies.ProblemReply(name=name, version=len(learner.versions), reason=reason, **sizes, **parts)
 
 

@@ -21,7 +21,7 @@ from superarm.decisions.names import Names
 from superarm.items.counts import learn_answers
 from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
-from superarm.service.domain.components import each_arm
+from superarm.service.domain.components import KnapsackParameters, KnapsackSpec, each_arm
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past, past_of
 from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Summed, Warmed
@@ -141,9 +141,9 @@ async def restore_settings(coordinator: Coordinator, tenant: str, name: str, ver
 def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     """Add and retire arms; adding a retired arm restores it. What is there, or retired, already is skipped.
 
-    Another action set is taken on with new arms and without.
+    Another action set is taken on with new arms and without, and so are other prices.
     """
-    known = set(learner.arms.all)
+    body, known = _with_prices(learner, body), set(learner.arms.all)
     add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
     specs.check_new_names(add, "add")
     if len(learner.arms.all) + len(add) > specs.MAX_ARMS:
@@ -169,6 +169,20 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     if actions is not None:
         specs.check_settings(learner.settings, grown, names)
     return Armed(now_ms(), add, retire, by, actions, support, features, restore)
+
+
+def _with_prices(learner: ProblemState, body: ArmsBody) -> ArmsBody:
+    """The same with the action set that has the prices and the budget; arms that have a price are added."""
+    if not body.prices and body.budget is None:
+        return body
+    if not isinstance(learner.actions, KnapsackSpec) or body.actions is not None:
+        remedy = "leave prices and budget out, or have actions knapsack and give none anew"
+        raise invalid("prices", "the problem has no knapsack, or actions are given", remedy)
+    own = learner.actions.parameters
+    costs, limit = own.costs | body.prices, own.budget if body.budget is None else body.budget
+    known = set(learner.arms.all)
+    add = [*body.add, *(arm for arm in body.prices if arm not in known)]
+    return replace(body, add=add, actions=KnapsackSpec(KnapsackParameters(costs, limit)))
 
 
 def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
