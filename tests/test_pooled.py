@@ -9,6 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import gamma, kstest, norm
 
 import superarm as sa
+from dev.benchmarks import calibration
 from superarm.core.ops import engine
 from superarm.core.reference import gammas
 from superarm.core.support import Dense, Sparse
@@ -94,11 +95,16 @@ def fit_by_loops(n, s, square, columns, cap):
     return phi, np.array(lift), kappa, min(alpha, cap), effects
 
 
+SAME = np.full((1, 21), 0.36)
+
+
 def observed(n, s, square=None, known=None):
     """Tables (n_arms, n_items) as the fit takes them."""
     tables = (np.ascontiguousarray(part.T)[None] for part in (n, s, s if square is None else square))
     pulls = np.array([n.sum()])  # one entry per pull
-    return Observed(Dense(n.shape[1], len(n)), pulls, *tables, known or Covariates.of(len(n)))
+    return Observed(
+        Dense(n.shape[1], len(n)), pulls, *tables, known or Covariates.of(len(n)), np.full((1, len(n)), 0.36)
+    )
 
 
 @pytest.mark.parametrize("n_items", [1, 3])
@@ -129,13 +135,13 @@ def test_replications_and_sparse_problems_have_the_same_prior_to_the_last_bit():
     n, p = rng.poisson(30, (4, 3, 20)).astype(float), rng.beta(1.0, 20.0, (4, 3, 20))
     s, known = rng.binomial(n.astype(int), p).astype(float), Covariates.of(20, (3, 9), rng.uniform(-1, 1, (20, 2)))
     pulls = n.sum((1, 2)) / 2.0
-    whole = fit(Observed(Dense(3, 20), pulls, n, s, s, known), 16.0)
+    whole = fit(Observed(Dense(3, 20), pulls, n, s, s, known, SAME), 16.0)
     start, items = np.arange(0, 61, 3), np.tile(np.arange(3), 20)
     flat = [np.ascontiguousarray(part.transpose(0, 2, 1)).reshape(4, -1) for part in (n, s, s)]
-    sparse = fit(Observed(Sparse(3, 20, start, items), pulls, *flat, known), 16.0)
+    sparse = fit(Observed(Sparse(3, 20, start, items), pulls, *flat, known, SAME), 16.0)
     for r in range(4):
         parts = (part[r : r + 1] for part in (pulls, n, s, s))
-        alone = fit(Observed(Dense(3, 20), *parts, known), 16.0)
+        alone = fit(Observed(Dense(3, 20), *parts, known, SAME), 16.0)
         for one, many, other in zip(alone, whole, sparse, strict=True):
             np.testing.assert_array_equal(one[0], many[r])
             np.testing.assert_allclose(one[0], other[r], rtol=1e-12)
@@ -216,16 +222,25 @@ def test_half_of_every_outcome_leaves_the_choice_nearly_as_it_was():
     assert often[0].max() > 0.9
 
 
+@pytest.mark.parametrize("world", ["4 items, all seen, 60 pulls", "12 items, all seen, 60 pulls"])
+def test_the_strength_of_arms_whose_items_are_all_seen_is_found(world):
+    """The truth is 2; items taken for one and the same gave 7. The median of 15 has a deviation of about 0.15."""
+    rng = np.random.default_rng(1)
+    assert 1.4 < np.median([calibration.one_data_set(rng, *calibration.WORLDS[world])[1] for _ in range(15)]) < 2.8
+
+
 def test_entries_that_are_seen_together_err_together():
     rng, n = np.random.default_rng(7), np.full((30, 6), 200.0)
     s, keys = rng.binomial(200, 0.05, (30, 6)).astype(float), rng.integers(0, 2**63, 20_000).astype(np.uint64)
     spread = []
-    for pulls in (n.sum(), n[:, 0].sum()):  # one entry per pull; all six in every pull
-        table = Observed(
-            Dense(6, 30), np.array([pulls]), *(part.T[None].copy() for part in (n, s, s)), Covariates.of(30)
-        )
+    for pulls, correlation in ((n.sum(), 0.36), (n[:, 0].sum(), 0.0), (n[:, 0].sum(), 0.36), (n[:, 0].sum(), 1.0)):
+        parts = (part.T[None].copy() for part in (n, s, s))
+        table = Observed(Dense(6, 30), np.array([pulls]), *parts, Covariates.of(30), np.full((1, 31), correlation))
         spread.append(Posterior(table, fit(table, 16.0)).draw(1.0, keys, 3)[:, :, 0].sum(1).std())
-    assert 1.4 < spread[1] / spread[0] < np.sqrt(6.0)  # six independent errors, and six of which most are the same
+    print(spread)
+    alone, none, some, all_same = spread  # one entry per pull; all six in every pull, of three correlations
+    assert 1.4 < some / alone < np.sqrt(6.0)
+    assert none < some < all_same
 
 
 # --- exactness ---

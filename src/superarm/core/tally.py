@@ -8,7 +8,7 @@ bit.
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Tally:
     which are recorded of feedback that is ``known`` alone.
     """
 
-    SUMS = ("pulls", "total", "square", "missed")
+    SUMS: ClassVar[tuple[str, ...]] = ("pulls", "total", "square", "missed")
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         shape = support.shape(replications)
@@ -151,13 +151,13 @@ class Tally:
         self.deviation[...] = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
 
     def add(self, other: "Tally", sign: float = 1.0) -> None:
-        """Add another tally of the same support, or take it away; exact, in any order."""
+        """Add the sums of another tally of the same support that it has, or take them away; exact, in any order."""
         if other.support != self.support:
             raise InvalidArgument("tally", "it has another support", "add tallies of the same problem")
         if other.partial:
             self.allow_missing()
         for name in self.SUMS:
-            if getattr(other, name).size:
+            if getattr(other, name, _NOTHING_HIDDEN).size:
                 getattr(self, name)[...] += sign * getattr(other, name)
         self.refresh()
 
@@ -203,7 +203,7 @@ class Tally:
         """The tally of a larger problem: new arms have no pulls, and of new items every pull so far was missed."""
         old, new = self.support, problem.support
         grown = Tally(new, len(self), self.partial or new.n_items > old.n_items)
-        for name in self.SUMS:
+        for name in Tally.SUMS:
             sums = getattr(self, name)
             if sums.size:
                 getattr(grown, name)[tuple(slice(n) for n in sums.shape)] = sums

@@ -8,6 +8,7 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
+from superarm.core.moments import JointTally
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
@@ -31,6 +32,7 @@ class PoolMemory(Memory):
     ``early`` is one that was fitted before, with the sums that it was fitted to.
     """
 
+    tally: JointTally
     prior: Prior | None = None
     early: tuple[tuple[Floats, ...], Prior] | None = None
     due = 0
@@ -39,6 +41,9 @@ class PoolMemory(Memory):
         self.n_segments = 1 if problem.context is None else problem.context.n_segments
         super().__init__(policy, problem, replications * self.n_segments, partial)
 
+    def new_tally(self, rows: int, partial: bool) -> Tally:
+        return JointTally(self.problem.support, rows, partial)
+
     def adopt(self, tally: Tally) -> None:
         super().adopt(tally)
         context = self.problem.context
@@ -46,14 +51,16 @@ class PoolMemory(Memory):
         self.known = Covariates.of(self.problem.n_arms, self.policy.baseline, features)
 
     def learn(self, feedback: Feedback, weight: float = 1.0) -> None:
-        record_rows(self.tally, feedback, self.n_segments, weight)
+        record_rows(self.tally, feedback, self.n_segments, weight, feedback.t > self.begun)
 
     def warm(self, past: Tally, t: int, weight: float = 1.0) -> None:
         super().warm(past, t, weight)
         self.prior, self.due = None, 0
 
     def inherit(self, old: Memory, t: int) -> None:
-        super().inherit(old, t)
+        self.begun = old.begun if self.tally.take_over(old.tally) else t
+        self.adopt(self.tally)
+        self.prior, self.due = None, 0
         if isinstance(old, PoolMemory):
             self._keep(old.due, old.prior)
 
@@ -123,7 +130,8 @@ class PooledThompson(Policy[PoolMemory]):
     sharpness
         How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
         runs (``python -m dev.benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
-        decisions show several items of an arm at once.
+        decisions show several items of an arm at once; there, entries share random numbers as often as the arm's items
+        were seen to vary together (``core.moments.JointTally``).
     baseline
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
         then start from these, as ``policies.baseline`` describes. Ranks beyond k say what to expect of the others: give

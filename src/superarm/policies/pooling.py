@@ -23,19 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.core.arrays import Floats, Ints
+from superarm.core.moments import JointTally
 from superarm.core.numeric import decay, log, log1p, sigmoid
 from superarm.core.ops import op
 from superarm.core.streams import STEP, mix, quantile, states
 from superarm.core.support import AnySupport, Dense
-from superarm.core.tally import Tally
 
 STRENGTHS = 2.0 ** np.arange(-2.0, 7.0)
 """The values of both strengths that are compared: 1/4 to 64 events."""
-
-COMMON = 0.6
-"""How often an entry takes the random number of its arm. Less has less regret where items are independent, and locked
-runs where those of the best arm move together: on five known instances of ``dev.benchmarks.adversary``, 100 runs
-each, 0.5 had 2 locked runs, 0.6 and more none."""
 
 RANK_EFFECT = (0.5, 0.4)
 """How much the logarithm of a mean is expected to rise with the score of the rank, and the deviation of that. With 0.5
@@ -123,7 +118,8 @@ def normal_scores(ranking: tuple[int, ...], n_arms: int) -> Floats:
 class Observed:
     """How often every entry was seen, the sums of its outcomes and of their squares, and what was known of the arms.
 
-    ``pulls`` (R,) are how many pulls there were.
+    ``pulls`` (R,) are how many pulls there were, ``correlation`` (R, n_arms + 1) is how strongly the items of an arm
+    vary together, and those of all arms.
     """
 
     support: AnySupport
@@ -132,9 +128,10 @@ class Observed:
     total: Floats
     square: Floats
     known: Covariates
+    correlation: Floats
 
     @classmethod
-    def of(cls, tally: Tally, known: Covariates, n_segments: int = 1) -> "Observed":
+    def of(cls, tally: JointTally, known: Covariates, n_segments: int = 1) -> "Observed":
         """What a tally holds; if it has a row for each of some segments, these become items.
 
         Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
@@ -145,11 +142,15 @@ class Observed:
         if n_segments > 1:
             support = Dense(n_segments * support.n_items, support.n_arms)
             n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
-        return cls(support, pulls, n, total, square, known)
+        return cls(support, pulls, n, total, square, known, tally.correlation(n_segments))
 
     def across(self, x: Floats) -> Floats:
         """Numbers of replications (R,), so that they broadcast against entries."""
         return x.reshape(-1, *[1] * (self.n.ndim - 1))
+
+    def repeats(self, together: Floats) -> Any:
+        """How often the entries of a pull say the same: 1 if they vary alone, ``together`` (R,) if all vary alike."""
+        return self.across(1.0 + (together - 1.0) * self.correlation[:, -1])
 
     def sum_all(self, entries: Floats) -> Floats:
         """The sum over all entries, (R,), in a fixed order."""
@@ -179,7 +180,7 @@ def fit(observed: Observed, cap: float) -> Prior:
     kappa = np.full(len(n), np.inf)
     if support.widest > 1:
         kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
-    trust = _trust(across(kappa), expected) / across(together)
+    trust = _trust(across(kappa), expected) / observed.repeats(together)
     events, exposure = support.sum_items(trust * s), support.sum_items(trust * shown)
     likelihood, effects = _arm_likelihood(events, exposure, base, observed.known)
     alpha, chance = _average(likelihood)
@@ -298,9 +299,9 @@ class Posterior:
     def _places(self, arms: Any) -> Any:
         """The state of the random numbers of each entry, from those of the arms (R, n_arms).
 
-        An entry that is seen together with others of its arm takes the number that they have in common with the chance
-        ``COMMON``: their outcomes may depend on one another, and errors of independent draws would cancel out in a
-        batch.
+        An entry that is seen together with others of its arm takes the number that they have in common with a chance
+        whose square is their correlation, so that two of them do so as often as they vary together: errors of
+        independent draws would cancel out in a batch.
         """
         support, together = self.observed.support, np.asarray(self.prior.together >= 1.5, float)
         if isinstance(support, Dense):
@@ -312,7 +313,8 @@ class Posterior:
         else:
             places = (np.arange(support.size) - support.start[support.arm_of] + 1).astype(np.uint64)
             own, shared = arms[:, support.arm_of] + places * STEP, arms[:, support.arm_of] + STEP
-        coin = (mix(own ^ _COIN) >> np.uint64(40)).astype(float) < COMMON * 2.0**24
+        chance = support.by_arm(np.sqrt(self.observed.correlation[:, :-1]))
+        coin = (mix(own ^ _COIN) >> np.uint64(40)).astype(float) < chance * 2.0**24
         return np.where(coin & (self.observed.across(together) > 0.0), shared, own)
 
 
