@@ -67,6 +67,7 @@ GOOD = [
     *(oracles.Exhaustive(), oracles.LocalSearch(), oracles.ContinuousGreedy(4), oracles.Linearised()),
     oracles.StochasticGreedy(),
     *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin"), policies.bcucb_t()),
+    *(policies.total_thompson(), policies.discounted(policies.total_thompson(), 8)),
     *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], cautious=10)),
     *(
         policies.directional_kl_moss(Covariance()),
@@ -80,6 +81,7 @@ GOOD = [
     *(environments.PositionBased(P, [0.9, 0.4]), KLMossWithPrior(10.0, 3)),
     environments.Blocks(P, np.tile([1, -1, 0], (4, 1)), shock=[0.5] * 4),
 ]
+TOTAL = Problem(5, reward=rewards.Total(), actions=Subsets(2))
 LINEAR = Problem(5, 3, rewards.Linear(), Subsets(2))
 ON_A_PROBLEM = [
     (oracles.Modular(), lambda one: testing.check_oracle(one, lambda rng: LINEAR)),
@@ -95,6 +97,7 @@ ON_A_PROBLEM = [
         (oracle, lambda one: testing.check_oracle(one, lambda rng: bag(rng, rewards.Coverage())))
         for oracle in (oracles.GreedyMax(), oracles.PartialEnumeration())
     ),
+    (policies.greedy_then_commit(50_000), lambda one: testing.check_policy(one, TOTAL)),
     (policies.escb(), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ols_ucb_c(0.5), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
@@ -118,6 +121,7 @@ VALUES = [
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
     *(FOUR, FOUR.support, Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support, policy(print)),
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
+    environments.Totals(environments.Bernoulli(P), rewards.Coverage()),
     Instance(FOUR, environments.Bernoulli(P)),
 ]
 """Components that other tests compare with definitions, on problems that suit them."""

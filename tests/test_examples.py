@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from examples import llm_portfolio, shelf
+from examples import few_shot, llm_portfolio, shelf
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -211,3 +211,16 @@ def test_movielens_is_read_as_recbole_ships_it(tmp_path):
     assert people.liked.tolist() == [[1, 0], [0, 1]]
     assert people.genre_names == ("Action", "Horror", "Sci-Fi")
     assert people.genres.tolist() == [[False, True, True], [True, False, False]]
+
+
+def test_examples_are_chosen_by_what_their_sets_score(tmp_path):
+    found = few_shot.run(calls=1_000, runs=1)
+    assert {name: worth.shape for name, worth in found.items()} == dict.fromkeys(few_shot.WAYS, (1, 20))
+    last = {name: worth[:, -1].mean() for name, worth in found.items()}
+    assert last["superarm"] > max(last["linear Thompson"], last["random search"])
+    assert few_shot.calls_until(found)["superarm"] is not None
+    few_shot.draw(found, str(tmp_path / "few_shot.png"))
+    digits, chosen = few_shot.Digits(0), np.arange(10)
+    assert np.mean([digits.score(chosen) for _ in range(400)]) == pytest.approx(
+        digits.worth(chosen), abs=0.025
+    )  # 4 errors

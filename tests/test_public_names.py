@@ -16,7 +16,7 @@ import superarm as sa
 AT_THE_TOP = [
     *("Actions", "Agent", "Context", "Coverage", "Decision", "Environment", "Experiment", "Features", "Index"),
     *("IndexPolicy", "Instance", "InvalidArgument", "Knapsack", "Linear", "Logistic", "Oracle", "Policy", "Problem"),
-    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Tally"),
+    *("Results", "Reward", "Slots", "Subsets", "SuperarmError", "Tally", "Total"),
     *("bc_ucb", "connect", "cts", "cucb", "directional_kl_moss", "kl_moss", "kl_ucb", "policy", "pooled_thompson"),
     *("recommend", "simulate", "uniform"),
 ]

@@ -30,6 +30,11 @@ PICTURES = {
         [],
         "Issues solved against dollars per issue, for sets and single models",
     ),
+    "examples/few_shot.py": (
+        "guides/few-shot.svg",
+        [],
+        "How often the best guess is right, over scored sets, for superarm, linear Thompson sampling and random sets",
+    ),
     "examples/shelf.py": (
         "guides/shelf.svg",
         [],

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         uniform,
     )
     from superarm.problem import Problem
-    from superarm.rewards import Coverage, Linear, Logistic, Reward
+    from superarm.rewards import Coverage, Linear, Logistic, Reward, Total
     from superarm.service.client import connect
     from superarm.simulation import Instance, Results
     from superarm.simulation import instances as instances
@@ -71,7 +71,7 @@ _HOMES = {
     "superarm.oracles": "Oracle",
     "superarm.policies": "IndexPolicy Policy bc_ucb cts cucb directional_kl_moss kl_moss kl_ucb policy "
     "pooled_thompson uniform",
-    "superarm.rewards": "Coverage Linear Logistic Reward",
+    "superarm.rewards": "Coverage Linear Logistic Reward Total",
     "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
 }

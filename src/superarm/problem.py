@@ -13,6 +13,7 @@ from superarm.core.component import Component, shorten
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
 from superarm.core.tally import GRID, Feedback, Tally, View
+from superarm.core.totals import MAX_ARMS, TotalTally, check_trials, joint_feedback
 from superarm.output.labels import align, is_frame, numbered
 from superarm.rewards import Coverage, Reward
 
@@ -28,7 +29,8 @@ class Problem(Component):
     n_arms, n_items
         How many arms there are to choose from, and how many items they can touch.
     reward
-        The function from batches to numbers: ``Coverage()``, ``Logistic(c)``, ``Linear()``, or your own.
+        The function from batches to numbers: ``Coverage()``, ``Logistic(c)``, ``Linear()``, or your own; ``Total()`` if
+        only the total of a batch is seen.
     actions
         Which batches may be played, e.g. ``Subsets(k)`` or ``Explicit([...])``.
     weights
@@ -75,6 +77,8 @@ class Problem(Component):
             given = {"n_arms": n_arms, "n_items": n_items, "weights": items.shares, "reward": self.reward or Coverage()}
             for name, value in given.items():
                 self.convert(name, value)
+        if getattr(self.reward, "totals", False) and not self.n_items:
+            self.convert("n_items", 1)
         super().__post_init__()
 
     def check(self) -> None:
@@ -92,6 +96,22 @@ class Problem(Component):
             if not hasattr(self.context, "validate"):
                 raise InvalidArgument("context", f"{shorten(repr(self.context))} is not a context", "give Context(…)")
             self.context.validate(self.n_arms, self.n_items)
+        if self.reward.totals:
+            self._check_totals()
+
+    def _check_totals(self) -> None:
+        """Refuse what does not go with totals."""
+        if self.n_items != 1 or not isinstance(self.support, Dense):
+            raise InvalidArgument(
+                "n_items", f"{self.n_items} items, and a total has one", "leave out items and support"
+            )
+        if self.context is not None:
+            raise InvalidArgument("context", "given beside Total()", "make one problem for each segment")
+        if self.n_arms > MAX_ARMS:
+            wrong = f"{self.n_arms} arms, of which only totals are seen"
+            raise InvalidArgument("n_arms", wrong, f"give at most {MAX_ARMS}, or groups of arms")
+        if self.weights[0] != 1.0:
+            raise InvalidArgument("weights", "given beside Total()", "leave it out: totals are in [0, 1]")
 
     def __repr__(self) -> str:
         low, high = float(self.weights.min()), float(self.weights.max())
@@ -125,7 +145,7 @@ class Problem(Component):
         """Parameters as users write them, (n_arms, n_items), as entries with one replication; refuse a wrong shape."""
         if is_frame(p):
             p, _ = align(p, numbered("arms", self.n_arms), numbered("items", self.n_items), name=name)
-        values = probabilities(p, name)
+        values = floats(p, name, low=-1.0, high=1.0) if self.reward.totals else probabilities(p, name)
         dense = isinstance(self.support, Dense)
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
         if values.shape not in (right, (self.n_entries,)):
@@ -165,16 +185,32 @@ class Problem(Component):
             raise InvalidArgument("action", f"{batch.tolist()} is outside the action set", remedy)
         return batch
 
+    def new_tally(self, rows: int = 1, partial: bool = False) -> Tally:
+        """A tally of no observations."""
+        if self.reward.totals:
+            return TotalTally(self.support, self.k, rows, partial)
+        return Tally(self.support, rows, partial)
+
     def view(self, tally: Tally | None = None, t: int = 1, keys: Any = None) -> View:
         """A view in which all arms are eligible and nothing is pending; of no observations by default."""
-        tally = Tally(self.support) if tally is None else tally
+        tally = self.new_tally() if tally is None else tally
         keys = np.zeros(len(tally), np.uint64) if keys is None else keys
         everyone = np.ones((len(tally), self.n_arms), bool)
         pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
         return View(t, tally, keys, tally.pulls, everyone, pinned)
 
-    def past(self, arms: Any, outcomes: Any, seen: Any = None, contexts: Any = None) -> Tally:
-        """The tally of past observations, for a warm start.
+    def past(
+        self,
+        arms: Any = None,
+        outcomes: Any = None,
+        seen: Any = None,
+        contexts: Any = None,
+        *,
+        sets: Any = None,
+        totals: Any = None,
+        n: Any = 1,
+    ) -> Tally:
+        """The tally of past observations, for a warm start: of ``outcomes`` of arms, or of ``totals`` of sets.
 
         Parameters
         ----------
@@ -186,7 +222,11 @@ class Problem(Component):
             Which outcomes were observed, in the same shape; all by default.
         contexts
             With segments, the context of each observation, as ``ask`` takes it, or the name of its segment.
+        sets, totals, n
+            The arms of each set that was shown, what each set did, and of how many trials that is the mean.
         """
+        if self.reward.totals or sets is not None:
+            return self._past_totals(sets, totals, n)
         n_segments = 1 if self.context is None else self.context.n_segments
         tally = Tally(self.support, n_segments, seen is not None)
         chosen = _parse_arms(arms, self.n_arms)
@@ -200,6 +240,22 @@ class Problem(Component):
             for segment, j, x, mark in zip(segments, chosen, outcome, shown, strict=True):
                 given = Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None])
                 tally.take(slice(segment, segment + 1)).record(given)  # shares its memory
+        return tally
+
+    def _past_totals(self, sets: Any, totals: Any, n: Any) -> Tally:
+        if sets is None or totals is None:
+            raise InvalidArgument("sets", "missing, and the reward is Total()", "give past(sets=…, totals=…)")
+        if not self.reward.totals:
+            raise InvalidArgument(
+                "sets", f"given with {self.reward!r}", "declare reward=Total(), or give arms, outcomes"
+            )
+        tally, trials = self.new_tally(), np.broadcast_to(n, (len(totals),)).tolist()
+        for name, given in (("sets", sets), ("totals", totals)):
+            if len(given) != len(trials):
+                raise InvalidArgument(name, f"{len(given)} for {len(trials)} totals", "give one total for each set")
+        for some, total, many in zip(sets, totals, trials, strict=True):
+            own, y = arms(some, "sets", self.n_arms), floats(total, "totals", low=0.0, high=1.0)
+            tally.record(joint_feedback(0, [(own.tolist(), float(y), check_trials(many))], len(own)))
         return tally
 
     def _segments(self, contexts: Any, n: int, n_segments: int) -> list[int]:
@@ -230,6 +286,8 @@ class Problem(Component):
         whole = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
         if not whole:
             raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
+        if self.reward.totals:
+            raise InvalidArgument("mean", "given of arms, and the reward is Total()", "give past(sets=…, totals=…)")
         tally = Tally(self.support)
         tally.pulls[...] = float(strength)
         tally.total[...] = np.floor(self.entries(mean, "mean") * strength * GRID + 0.5) / GRID

@@ -53,6 +53,8 @@ class Reward(Component):
     """Whether the reward is a sum over items."""
     triggers: ClassVar[bool] = False
     """Whether arms of a batch trigger others, which count as well: no arm has to be played for its own sake."""
+    totals: ClassVar[bool] = False
+    """Whether only the total of a batch, or of parts of it, is told, and not what each arm did."""
     proven: ClassVar[bool] = False
     """Whether ``smoothness`` has a proof, as that of superarm's rewards; otherwise it is called a claim."""
 
@@ -266,6 +268,24 @@ class Linear(Reward):
 
     def smoothness(self, k: int) -> Smoothness:
         return Smoothness(1.0, math.sqrt(k) / 2.0)
+
+
+class Total(Linear):
+    r"""Only the total of a batch is seen: the worth of the whole set, in [0, 1], or of parts of it.
+
+    .. math:: r(A; q) = \sum_{j \in A} q_j
+
+    What is learnt of an arm is its share q_j of the total, as far as arms add up. A share may be negative. Tell totals:
+    ``agent.tell(decision, total=0.7)``.
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.problem import Problem
+    >>> Problem(3, reward=Total(), actions=Subsets(2)).value([0.5, 0.25, -0.125], [0, 2])
+    0.375
+    """
+
+    proven = True
+    totals = True
 
 
 class ClippedLinear(Reward):

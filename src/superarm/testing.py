@@ -21,6 +21,7 @@ from superarm.core.component import Component
 from superarm.core.errors import SuperarmError
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, View
+from superarm.core.totals import whole_feedback
 from superarm.describe import build, describe
 from superarm.environments import Answer, Environment
 from superarm.indices import Chance, Index
@@ -28,7 +29,7 @@ from superarm.oracles import Oracle
 from superarm.policies import Memory, Policy
 from superarm.policies.base import choose_batches
 from superarm.problem import Problem
-from superarm.rewards import Coverage, Reward
+from superarm.rewards import Coverage, Reward, Total
 from superarm.simulation.engine import Run
 from superarm.theory.smoothness import Refuted, check_own_claim
 
@@ -281,6 +282,8 @@ class _AnyAnswer(Environment):
     def draw(self, problem: Problem, action: Any, t: int, keys: Any) -> Answer:
         numbers = streams.uniform(keys, t, np.maximum(action, 0), 2 * problem.support.widest)
         half = problem.support.widest
+        if problem.reward.totals:
+            return Answer(numbers[:, :, :half], total=numbers[:, 0, 0])
         return Answer(numbers[:, :, :half], numbers[:, :, half:] < 0.9)
 
     def means(self, problem: Problem, t: int) -> Floats:
@@ -289,7 +292,8 @@ class _AnyAnswer(Environment):
 
 def check_policy(policy: Policy[Any], problem: Problem | None = None, rounds: int = 40) -> None:
     """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact."""
-    task = problem or Problem(5, 3, Coverage(), Subsets(2))
+    whole = Problem(5, reward=Total(), actions=Subsets(2))
+    task = problem or (whole if policy.needs_totals else Problem(5, 3, Coverage(), Subsets(2)))
     policy.validate(task)
     first, second = (_play(policy, task, rounds) for _ in range(2))
     for batches, repeated in zip(first, second, strict=True):
@@ -364,7 +368,7 @@ def check_split(policy: Policy[Any], problem: Problem) -> None:
         everyone, nobody = np.ones((2, problem.n_arms), bool), np.empty((2, 0), np.int64)
         view = View(t, whole.tally, keys, whole.tally.pulls, everyone, nobody)
         batches = choose_batches(policy, problem, view, whole)
-        feedback = Feedback(t, batches, rng.random((*batches.shape, problem.support.widest)).round(1))
+        feedback = _any_feedback(problem, t, batches, rng)
         whole.learn(feedback)
         for r in range(2):
             rows = slice(r, r + 1)
@@ -372,6 +376,11 @@ def check_split(policy: Policy[Any], problem: Problem) -> None:
             part.learn(feedback.of_rows(rows))
             parts.put(rows, part)
     require_equal_memories(whole, parts, "when its rows learn alone")
+
+
+def _any_feedback(problem: Problem, t: int, batches: Any, rng: np.random.Generator) -> Feedback:
+    outcome = rng.random((*batches.shape, problem.support.widest)).round(1)
+    return whole_feedback(t, batches, outcome[:, 0, 0]) if problem.reward.totals else Feedback(t, batches, outcome)
 
 
 def _play(policy: Policy[Any], problem: Problem, n_rounds: int) -> list[Any]:
@@ -386,7 +395,7 @@ def _play(policy: Policy[Any], problem: Problem, n_rounds: int) -> list[Any]:
             may = problem.actions.includes(arms, problem.n_arms) and len(set(arms.tolist())) == len(arms)
             require(may, "batches may be played", action=arms)
         before = [getattr(run.tally, name).copy() for name in ("pulls", "total", "square")]
-        feedback = Feedback(t, batches, rng.random((*batches.shape, problem.support.widest)))
+        feedback = _any_feedback(problem, t, batches, rng)
         for sign in (1.0, -1.0):
             run.memory.learn(feedback, sign)
         after = [getattr(run.tally, name) for name in ("pulls", "total", "square")]

@@ -28,9 +28,9 @@ export interface ArmRow {
   retired: boolean;
   /** How often each item was observed. */
   seen: number[];
-  /** The mean of each item; null where nothing was seen. */
+  /** The mean of each item; null where nothing was seen. Where the reward is `total`, the effect of the arm: by how much a total is larger, or smaller, than with the mean arm in its place. */
   mean: (number | null)[];
-  /** The variance of each item; null where nothing was seen. */
+  /** The variance of each item; null where nothing was seen. Where the reward is `total`, that of the effect. */
   variance: (number | null)[];
   /** The names of these items, where the arm can touch some items only. */
   items?: string[];
@@ -121,6 +121,9 @@ export interface BulkLine {
   seen?: boolean[][] | null;
   amend?: boolean;
   arms?: string[] | null;
+  total?: number | null;
+  totals?: PartBody[] | null;
+  n?: number;
   decision: string;
 }
 
@@ -282,6 +285,8 @@ export interface ExplanationReply {
   problem: string;
   /** The arms in the order of picking. */
   arms: ExplainedArmReply[];
+  /** What they are worth together, where the reward is `total`: the estimates of arms are their shares of it. */
+  worth?: WorthReply;
 }
 
 /** The slates, each a list of arms. */
@@ -542,6 +547,14 @@ export interface OwnSpec {
   parameters: OwnParameters;
 }
 
+/** A part of a slate, of which only the total is known. */
+export interface PartBody {
+  /** The arms of the part. */
+  arms: string[];
+  /** What they did together, from 0 to 1. */
+  total: number;
+}
+
 /** The group of every arm, and how many arms of each group a slate may have. */
 export interface PartitionParameters {
   /** The group of every arm. */
@@ -562,14 +575,18 @@ export interface PartitionSpec {
   parameters: PartitionParameters;
 }
 
-/** Outcomes without a decision, for a warm start. */
+/** Outcomes, or totals of sets, without a decision, for a warm start. */
 export interface PastBody {
   /** An id of your choice: the same id and body count once. */
   id: string;
   /** The arm of each row. */
-  arms: string[];
+  arms?: string[];
   /** One row per arm, one value per item; null where nothing was seen. */
-  outcomes: ((number | null)[])[];
+  outcomes?: ((number | null)[])[];
+  /** Where the reward is `total`, the sets that were shown, in place of `arms`: each with its total. */
+  sets?: PartBody[];
+  /** Of how many trials each total is the mean. */
+  n?: number;
   /** With segments, the context of each row, as a request for a decision has it, or the name of its segment. */
   contexts?: (Record<string, unknown> | string)[] | null;
 }
@@ -824,7 +841,7 @@ export interface SubsetsSpec {
   parameters: SubsetsParameters;
 }
 
-/** Feedback of a decision: `feedback` or `outcome`. */
+/** Feedback of a decision: `feedback`, `outcome`, `total` or `totals`. */
 export interface TellBody {
   /** What single arms did. */
   feedback?: UnitBody[] | null;
@@ -836,6 +853,12 @@ export interface TellBody {
   amend?: boolean;
   /** The arms of the rows of `outcome`, where they are others than the slate's. */
   arms?: string[] | null;
+  /** What the slate did as a whole, from 0 to 1, where the reward is `total`. */
+  total?: number | null;
+  /** What parts of the slate did, which have no arm in common; parts that are not named stay pending. */
+  totals?: PartBody[] | null;
+  /** Of how many trials each total is the mean. */
+  n?: number;
 }
 
 /** What one arm did: a `value`, or `seen: false`. */
@@ -880,6 +903,16 @@ export interface Words {
   slate?: string;
   /** The unit of rewards, such as €; empty for none. */
   unit?: string;
+}
+
+/** What a slate is worth by a model of totals: ±2 deviations, about 95 % sure as far as arms add up. */
+export interface WorthReply {
+  /** The estimate. */
+  value: number;
+  /** Two deviations less. */
+  low: number;
+  /** Two deviations more. */
+  high: number;
 }
 
 /** What each operation takes and gives, by its name. */

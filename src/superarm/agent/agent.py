@@ -20,8 +20,10 @@ from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDe
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
 from superarm.core.tally import Tally
+from superarm.core.totals import TotalTally, Worth
 from superarm.decisions import (
     UNSEEN,
+    Answer,
     Reader,
     Reported,
     advance_record,
@@ -165,7 +167,8 @@ class Agent:
     def estimates(self) -> Estimates:
         """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
 
-        With segments there is a leading axis for them.
+        With segments there is a leading axis for them. Where only totals are told, they are those of the effects of
+        arms: by how much a total is larger, or smaller, than with the mean arm in its place.
         """
         known, to_user = self.tally.known_estimates(), self.problem.support.to_user
         mean, variance = (np.array([to_user(row) for row in entries]) for entries in known)
@@ -175,8 +178,13 @@ class Agent:
     def table(self) -> Table:
         """What is known, by names: one row per arm with its pulls and the mean of every item; ``to_pandas`` and others.
 
-        With segments the means are over all of them.
+        With segments the means are over all of them. Where only totals are told, the effect of each arm has the place
+        of means, with its standard deviation.
         """
+        if self.problem.reward.totals:
+            effect, variance = self.estimates()
+            known = zip(self.arms, self.tally.pulls[0].tolist(), effect[:, 0], np.sqrt(variance[:, 0]), strict=True)
+            return Table([{"arm": arm, "decisions": n, "effect": float(x), "sd": float(sd)} for arm, n, x, sd in known])
         n, total = self.tally.counts(self.tally.pulls), self.tally.total
         if not isinstance(self.problem.support, Dense):
             raise InvalidArgument("agent", "its problem is sparse", "take estimates()", "table")
@@ -185,6 +193,18 @@ class Agent:
         pulls = self.tally.pulls.sum(axis=0)
         rows = zip(self.arms, pulls.tolist(), mean.tolist(), strict=True)
         return Table([{"arm": arm, "pulls": own, **dict(zip(self.items, x, strict=True))} for arm, own, x in rows])
+
+    @_in_turn
+    def worth(self, arms: Some) -> Worth:
+        """What a set of arms is worth, where totals are told, with ±2 deviations as far as arms add up.
+
+        It is an estimate of a model: where arms interact strongly, the truth can lie outside. For an interval that
+        holds without a model, play the set many times.
+        """
+        tally = self.tally
+        if not isinstance(tally, TotalTally):
+            raise InvalidArgument("agent", f"the reward is {self.problem.reward!r}", "take problem.value(…)", "worth")
+        return tally.model.worth(self.problem.action(self.learner.arms.numbers(arms)))
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:
@@ -255,8 +275,9 @@ class Agent:
         arms = tuple(action.tolist())
         decision = Decision(name, t, action, tuple([learner.arms.all[j] for j in arms]))
         widths = self._widths(arms)
+        joint = self.problem.reward.totals
         made = MadeDecision(
-            decision, arms, self.problem.n_items, learner.version, widths, about, self.silence, given, words
+            decision, arms, self.problem.n_items, learner.version, widths, about, self.silence, given, words, joint
         )
         self._put(None, open_record(made))
         return decision
@@ -307,6 +328,9 @@ class Agent:
         arms: Some | None = None,
         clicks: Some | Mapping[Any, float] | None = None,
         *,
+        total: float | None = None,
+        totals: Mapping[Any, float] | None = None,
+        n: int = 1,
         more: bool = False,
         amend: bool = False,
     ) -> bool:
@@ -320,6 +344,9 @@ class Agent:
         A decision about one item may be told ``clicks`` in place of an outcome: the arms that were clicked, or their
         outcomes by arm; what was shown and is not named counts as ``silence``, or as 0.
 
+        Where the reward is ``Total()``, tell the ``total`` of the whole decision in [0, 1], or the ``totals`` of parts
+        of it: ``totals={("a", "b"): 0.4, ("c",): 0.3}``. Each is the mean of ``n`` trials, and counts as so many.
+
         With ``more``, what is not told yet may come later: None or NaN in an outcome, and arms that are not named,
         stay pending. Otherwise it counts as not observed.
 
@@ -331,7 +358,8 @@ class Agent:
         what was told. Any error leaves the agent as it was.
         """
         record = self._decisions.known(_id(decision))
-        told = self._read(record, Reported(outcome, seen, arms, None, clicks, self.silence or 0.0), gaps=more)
+        given = Reported(outcome, seen, arms, None, clicks, self.silence or 0.0, total, totals, n)
+        told = self._read(record, given, gaps=more)
         event = feedback(record, told, amend=amend, last=not more)
         if event is None:
             return False
@@ -339,14 +367,24 @@ class Agent:
         return True
 
     @_in_turn
-    def untell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> None:
+    def untell(
+        self,
+        decision: Decision | str,
+        outcome: Any = None,
+        seen: Any = None,
+        arms: Some | None = None,
+        *,
+        total: float | None = None,
+        totals: Mapping[Any, float] | None = None,
+        n: int = 1,
+    ) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
         record = self._decisions.told.get(name)
         if record is None or record.closed != "complete":
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         opened = open_record(record.asked)
-        told = self._read(opened, Reported(outcome, seen, arms), gaps=False)
+        told = self._read(opened, Reported(outcome, seen, arms, total=total, totals=totals, n=n), gaps=False)
         again = feedback(opened, told, last=True)
         same = again is not None and _rows_of(advance_record(opened, again)) == _rows_of(record)
         if not same:
@@ -362,8 +400,8 @@ class Agent:
             raise UnknownDecision(f"decision {name!r} is not pending")
         self._move(record, without_effect(record))
 
-    def _read(self, record: Record, answer: Reported, gaps: bool) -> dict[int, Floats]:
-        """Feedback about a decision, a row for each arm."""
+    def _read(self, record: Record, answer: Reported, gaps: bool) -> Answer:
+        """Feedback about a decision, checked."""
         learner = self.learner
         if is_frame(answer.outcome) or is_frame(answer.seen):
             observed = record.asked.decision.action if answer.arms is None else learner.arms.numbers(answer.arms)
@@ -521,6 +559,8 @@ def start_from(policy: Any, ranking: Ints) -> Policy[Any]:
 
 def _rows_of(record: Record) -> Any:
     """What was told of a decision, without items that came later and were not seen."""
+    if record.asked.joint:
+        return record.totals
     rows = [*zip(record.action, record.rows, strict=True), *sorted(record.others)]
     known = [(arm, [x if x >= 0.0 else UNSEEN for x in row or ()]) for arm, row in rows]
     return [(arm, [(i, x) for i, x in enumerate(row) if x != UNSEEN]) for arm, row in known]

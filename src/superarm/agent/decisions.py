@@ -22,7 +22,7 @@ class MadeDecision(NamedTuple):
     """A decision with what was known when it was made, as ``decisions.record.Made`` wants it.
 
     ``version`` is that of the policy, ``context`` a ``contextual.DecisionContext``, None if the problem has no context;
-    ``words`` are those of its hashed features, if it has any: explanations name them.
+    ``words`` are those of its hashed features, if it has any: explanations name them. ``joint``: totals are told.
     """
 
     decision: Decision
@@ -34,6 +34,7 @@ class MadeDecision(NamedTuple):
     silence: float | None = None
     context: Any = None
     words: dict[str, list[str]] | None = None
+    joint: bool = False
     deferred: bool = False
     learns: bool = True
 

@@ -11,6 +11,7 @@ from superarm.agent.decisions import Decision, MadeDecision
 from superarm.agent.learner import Learner
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import View
+from superarm.core.totals import TotalTally, Worth
 from superarm.decisions import to_flat
 from superarm.problem import Problem
 
@@ -39,10 +40,14 @@ class ExplainedArm:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a batch was chosen, from what is known now: ``arms`` are in the order in which they were picked."""
+    """Why a batch was chosen, from what is known now: ``arms`` are in the order in which they were picked.
+
+    ``worth`` is what the batch is worth, where totals are told: the parameters of its arms are their shares of it.
+    """
 
     decision: Decision
     arms: tuple[ExplainedArm, ...] = ()
+    worth: Worth | None = None
 
     def __str__(self) -> str:
         lines = [f"decision {self.decision.id!r}, from what is known now:"]
@@ -50,6 +55,9 @@ class Explanation:
             means = f"mean {arm.estimate.mean():.4f}, optimistic {arm.optimistic.mean():.4f}"
             effects = ", ".join(f"{name} {effect:+.4f}" for name, effect in arm.features)
             lines.append(f"  {arm.name}: gain {arm.gain:.4f} ({means})" + (f"; {effects}" if effects else ""))
+        if self.worth is not None:
+            value, low, high = self.worth
+            lines.append(f"  together {value:.4f} ({low:.4f} to {high:.4f}: ±2 deviations, as far as arms add up)")
         return "\n".join(lines)
 
 
@@ -67,7 +75,8 @@ def explain_decision(learner: Learner, made: MadeDecision, most: int, key: Any) 
         )
         effects = _largest_effects(learner, made, j, most)
         arms.append(ExplainedArm(learner.arms.all[j], mean, high, gains[0][n], gains[1][n], effects))
-    return Explanation(made.decision, tuple(arms))
+    worth = learner.tally.model.worth(action) if isinstance(learner.tally, TotalTally) else None
+    return Explanation(made.decision, tuple(arms), worth)
 
 
 def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:

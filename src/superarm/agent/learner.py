@@ -14,10 +14,10 @@ from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback, Tally, View
-from superarm.decisions import UNSEEN, Row, counted_rows, feedback_of, pending_arms
+from superarm.decisions import UNSEEN, Counted, counted_rows, feedback_of, pending_arms
 from superarm.decisions.names import Given, names_for
 from superarm.indices import Index
-from superarm.policies.base import Policy, choose_batches
+from superarm.policies.base import Policy, choose_batches, require_totals
 from superarm.policies.memory import Memory
 from superarm.problem import Problem
 
@@ -190,9 +190,7 @@ class Learner:
         if arms:
             self.unpend(list(arms), context, sign, list(asked.action))
 
-    def count(
-        self, asked: Any, rows: dict[int, Row], context: Any, key: Any, sign: float, version: int | None = None
-    ) -> None:
+    def count(self, asked: Any, rows: Counted, context: Any, key: Any, sign: float, version: int | None = None) -> None:
         """Count rows of a decision, or take them back."""
         rows = {arm: row for arm, row in rows.items() if not row or any(x != UNSEEN for x in row)}
         if not rows:
@@ -362,5 +360,6 @@ def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     elif policy.reads_context:
         wrong = f"{type(policy).__name__} needs a context"
         raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
+    require_totals(policy, problem)
     policy.validate(problem)
     return policy

@@ -68,7 +68,8 @@ def _record_to_plain(record: Record) -> dict[str, Any]:
     if made.context is not None:
         plain["context"] = made.context.to_plain()
     state = msgspec.to_builtins(msgspec.structs.replace(record, asked=None))
-    return {"made": plain, "state": {name: state[name] for name in state if name not in ("asked", "action", "widths")}}
+    left_out = {"asked", "action", "widths", *(name for name in ("totals", "aside") if not state[name])}
+    return {"made": plain, "state": {name: state[name] for name in state if name not in left_out}}
 
 
 def _record_from_plain(plain: dict[str, Any], learner: Learner) -> Record:
@@ -92,6 +93,7 @@ def _record_from_plain(plain: dict[str, Any], learner: Learner) -> Record:
         given.get("silence"),
         context,
         given.get("words"),
+        learner.problem.reward.totals,
     )
     state = {"asked": None, "action": given["action"], "widths": widths, **plain["state"]}
     return msgspec.structs.replace(msgspec.convert(state, DecisionRecord[Any]), asked=made)

@@ -8,7 +8,7 @@ bit.
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -35,6 +35,19 @@ def round_to_grid(x: Any) -> Any:
     return np.floor(x * GRID + 0.5) / GRID
 
 
+class Joint(NamedTuple):
+    """What sets of arms did together, in decisions of which only that is known.
+
+    ``arms`` (R, n_sets, widest) are the sets, padded with -1, and ``total`` (R, n_sets) what each did, the mean of
+    ``trials`` (R, n_sets) trials. ``size`` (R,) is how many arms each decision has: smaller sets are parts of it.
+    """
+
+    arms: Ints
+    total: Floats
+    trials: Floats
+    size: Ints
+
+
 @dataclass
 class Feedback:
     """What was observed in round ``t``, one row per arm.
@@ -43,7 +56,7 @@ class Feedback:
     ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
     arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
     ``share`` (R, n_items), multiples of 1 / GRID, says by how much an outcome counts for each item, if the item that it
-    belongs to is not known.
+    belongs to is not known. ``joint`` is what sets of arms did together: outcomes are then equal shares of it.
     """
 
     t: int
@@ -52,12 +65,15 @@ class Feedback:
     seen: Bools | None = None
     context: Any = None
     share: Floats | None = None
+    joint: Joint | None = None
 
     def of_rows(self, rows: slice) -> "Feedback":
         """The feedback of some replications, without its context."""
         seen, share = self.seen, self.share
         seen, share = None if seen is None else seen[rows], None if share is None else share[rows]
-        return Feedback(self.t, self.action[rows], self.outcome[rows], seen, None, share)
+        given: Any = self.joint
+        joint = None if given is None else Joint(*(part[rows] for part in given))
+        return Feedback(self.t, self.action[rows], self.outcome[rows], seen, None, share, joint)
 
 
 class Tally:

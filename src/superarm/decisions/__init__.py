@@ -5,11 +5,12 @@ and what that adds to the counters · names · answers: feedback as callers give
 request makes
 """
 
-from superarm.decisions.answers import Reader, Reported, read_answer
-from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Erased, Event, Expired, Told, Unit
+from superarm.decisions.answers import Answer, Reader, Reported, read_answer
+from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Erased, Event, Expired, Part, Told, Unit
 from superarm.decisions.record import (
     DEFAULTED,
     PENDING,
+    Counted,
     DecisionRecord,
     Row,
     advance_record,
@@ -32,10 +33,13 @@ __all__ = [
     "UNKNOWN",
     "UNSEEN",
     "Activated",
+    "Answer",
+    "Counted",
     "DecisionRecord",
     "Erased",
     "Event",
     "Expired",
+    "Part",
     "Reader",
     "Reported",
     "Row",
@@ -45,7 +49,6 @@ __all__ = [
     "advance_record",
     "blank_row",
     "counted_rows",
-    "erase_record",
     "expiry",
     "feedback",
     "feedback_of",

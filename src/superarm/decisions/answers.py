@@ -1,4 +1,4 @@
-"""Feedback as callers give it: rows of outcomes, single units, or clicks; checked, and turned into rows of numbers."""
+"""Feedback as callers give it: rows of outcomes, single units, clicks or totals; checked, and turned into numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -9,21 +9,33 @@ import numpy as np
 from superarm.core.arrays import Bools, Floats, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
-from superarm.decisions.events import UNKNOWN, UNSEEN
+from superarm.core.totals import check_trials
+from superarm.decisions.events import UNKNOWN, UNSEEN, Part
 from superarm.decisions.names import Names
 from superarm.decisions.record import DecisionRecord, width
 from superarm.problem import Problem
 
-Told = dict[int, Floats]
+Rows = dict[int, Floats]
 """A row for each arm: a value, ``UNSEEN`` or ``UNKNOWN`` for each of its items."""
 
 
+class Answer(NamedTuple):
+    """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
+
+    Beside totals, rows are those of arms that were not observed.
+    """
+
+    rows: Rows
+    totals: tuple[Part, ...] = ()
+
+
 class Reported(NamedTuple):
-    """What came of a decision, in one of three ways; names or numbers of arms and items.
+    """What came of a decision, in one of several ways; names or numbers of arms and items.
 
     ``outcome`` has a row for each of ``arms``, those of the batch by default, and ``seen`` says which of it was
     observed. ``units`` are single arms and items, each with its value. ``clicks`` are arms, or their values by arm,
-    where a decision is about one item: the others of the batch count as ``silence``.
+    where a decision is about one item: the others of the batch count as ``silence``. ``total`` is what the whole
+    decision did, ``totals`` what disjoint parts of it did: by an arm, or by several. Each is the mean of ``n`` trials.
     """
 
     outcome: Any = None
@@ -32,6 +44,9 @@ class Reported(NamedTuple):
     units: Sequence[Any] | None = None
     clicks: Any = None
     silence: float = 0.0
+    total: Any = None
+    totals: Any = None
+    n: Any = 1
 
 
 class Reader(NamedTuple):
@@ -63,10 +78,24 @@ class Reader(NamedTuple):
         return number
 
 
-def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Told:
-    """The rows of an answer; ``InvalidArgument`` names what is wrong with it."""
-    if (answer.outcome is not None) + (answer.units is not None) + (answer.clicks is not None) != 1:
-        raise InvalidArgument("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
+def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Answer:
+    """What an answer says; ``InvalidArgument`` names what is wrong with it."""
+    ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals)
+    if sum(way is not None for way in ways) != 1:
+        wrong = "give feedback or outcome, and not both" if ways[3] is ways[4] is None else "given beside others"
+        remedy = "feedback is a list of units" if ways[3] is ways[4] is None else "give total, totals or outcome"
+        raise InvalidArgument("feedback", wrong, remedy)
+    if answer.total is not None or answer.totals is not None:
+        return Answer({}, _read_totals(reader, record, answer))
+    rows = _read_rows(reader, record, answer)
+    if not record.asked.joint:
+        return Answer(rows)
+    _require_shown(reader, record, list(rows), "outcome")
+    told = sorted(((arm,), float(row[0]), 1) for arm, row in rows.items() if row[0] >= 0.0)
+    return Answer({arm: row for arm, row in rows.items() if row[0] == UNSEEN}, tuple(told))
+
+
+def _read_rows(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Rows:
     if answer.units is not None:
         for field in ("seen", "arms"):
             if getattr(answer, field) is not None:
@@ -76,11 +105,49 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
     return _read_clicks(reader, record, answer) if answer.clicks is not None else _read_outcome(reader, record, answer)
 
 
+# --- totals
+
+
+def _read_totals(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> tuple[Part, ...]:
+    name, n = "totals" if answer.total is None else "total", check_trials(answer.n)
+    if not record.asked.joint:
+        wrong = f"the reward is {reader.problem.reward!r}"
+        raise InvalidArgument(name, wrong, "declare the reward Total(), or tell what each arm did")
+    if answer.total is not None:
+        return ((tuple(sorted(record.action)), _read_total(answer.total, name), n),)
+    given = answer.totals.items() if isinstance(answer.totals, Mapping) else answer.totals
+    parts: list[Part] = []
+    for some, total in given:
+        own = [some] if isinstance(some, str | int | np.integer) else some
+        parts.append((tuple(sorted(reader.arms.numbers(own).tolist())), _read_total(total, name), n))
+    told = [arm for arms, _, _ in parts for arm in arms]
+    if not told:
+        raise InvalidArgument(name, "no arm is named", "name arms of the decision")
+    _require_shown(reader, record, told, name)
+    if twice := [arm for arm in told if told.count(arm) > 1]:
+        wrong = f"{reader.arms.all[twice[0]]!r} is in two parts"
+        raise InvalidArgument(name, wrong, "give parts that have no arm in common")
+    return tuple(sorted(part for part in parts if part[0]))
+
+
+def _require_shown(reader: Reader, record: DecisionRecord[Any], arms: list[int], name: str) -> None:
+    strange = [arm for arm in arms if arm not in record.action]
+    if strange:
+        raise InvalidArgument(name, f"{reader.arms.all[strange[0]]!r} is not in the decision", "name arms of it")
+
+
+def _read_total(total: Any, name: str) -> float:
+    if isinstance(total, bool) or not isinstance(total, int | float | np.number) or not 0.0 <= total <= 1.0:
+        remedy = "give totals in [0, 1]; sa.agent.Scale(limit).outcome turns money into them"
+        raise InvalidArgument(name, f"{total!r} is no number in [0, 1]", remedy)
+    return float(total)
+
+
 # --- single units
 
 
-def _read_units(reader: Reader, record: DecisionRecord[Any], units: Sequence[Any]) -> Told:
-    rows: Told = {}
+def _read_units(reader: Reader, record: DecisionRecord[Any], units: Sequence[Any]) -> Rows:
+    rows: Rows = {}
     for unit in units:
         if (unit.value is None) == unit.seen:
             wrong = "a unit needs a value, or seen: false"
@@ -123,7 +190,7 @@ def _places(reader: Reader, record: DecisionRecord[Any], arm: int, unit: Any, si
 # --- clicks
 
 
-def _read_clicks(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Told:
+def _read_clicks(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Rows:
     about = record.asked.items
     n = reader.problem.n_items if about is None else len(about)
     if n != 1:
@@ -145,7 +212,7 @@ def _read_clicks(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
 # --- outcomes
 
 
-def _read_outcome(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Told:
+def _read_outcome(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> Rows:
     if answer.arms is None:
         observed: list[int] = list(record.action)
     else:

@@ -8,6 +8,9 @@ ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
 Unit = tuple[int, int, float]
 """Arm, item (or ``ALL``), value (or ``UNSEEN``). In a sparse problem the item is its place among those of the arm."""
 
+Part = tuple[tuple[int, ...], float, int]
+"""Arms of a decision in increasing order, what they did together, and of how many trials that is the mean."""
+
 
 class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True, gc=False):
     """One line of the log."""
@@ -20,7 +23,8 @@ class Told(Event, frozen=True):
 
     ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
     rows of arms, as they are after it, one value per item; a value there may be ``UNKNOWN``: it stays pending. After
-    the ``last`` feedback nothing is pending.
+    the ``last`` feedback nothing is pending. ``totals`` are those of the decision or of parts of it, where only totals
+    are told.
     """
 
     units: list[Unit]
@@ -30,6 +34,7 @@ class Told(Event, frozen=True):
     others: tuple[tuple[int, int], ...] = ()
     rows: tuple[tuple[int, tuple[float, ...]], ...] = ()
     last: bool = False
+    totals: tuple[Part, ...] = ()
 
 
 class Activated(Event, frozen=True):

@@ -10,12 +10,17 @@ from msgspec.structs import replace
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import AnySupport, Dense
 from superarm.core.tally import Feedback
-from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Expired, Told, Unit
+from superarm.core.totals import joint_feedback
+from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Expired, Part, Told, Unit
 
 PENDING, DEFAULTED = UNKNOWN, -3.0
 """An entry that may still come, and one that the end of the window filled with the record's ``fill``."""
 
 Row = tuple[float, ...]
+
+Counted = dict[Any, Row]
+"""What counts of a decision: a row for each arm or, where only totals are told, for each set of arms told together. Its
+row has the total, its trials, and how many arms the decision has."""
 
 
 class Made(Protocol):
@@ -23,6 +28,7 @@ class Made(Protocol):
 
     ``widths`` are how many items each arm has; all ``n_items`` if it is None. ``items`` are those that the decision is
     about; all if it is None. ``silence`` is what entries count as until they are told; None: they are pending.
+    ``joint`` says that only totals are told; ``silence`` is then that of the whole decision.
     """
 
     @property
@@ -43,6 +49,8 @@ class Made(Protocol):
     def deferred(self) -> bool: ...
     @property
     def learns(self) -> bool: ...
+    @property
+    def joint(self) -> bool: ...
 
 
 A = TypeVar("A", bound=Made)
@@ -54,7 +62,9 @@ class DecisionRecord(Struct, Generic[A], frozen=True, gc=False):
     ``rows`` holds one value per item for each arm of ``action``, None if nothing is known. ``closed`` is "" while
     feedback is awaited, then "complete", "expired", "unshown" or "erased". ``widths`` are how many items each arm of
     ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed. ``raised`` are
-    smaller values that were told of entries before: to tell them again changes nothing.
+    smaller values that were told of entries before: to tell them again changes nothing. Where only totals are told,
+    ``totals`` are those that are known, ordered by their arms; the rows of these arms, and ``fill``, are equal shares.
+    ``aside`` are totals that count no longer, as larger ones took their place, or that were late and only logged.
     """
 
     asked: A
@@ -68,6 +78,8 @@ class DecisionRecord(Struct, Generic[A], frozen=True, gc=False):
     widths: tuple[int, ...] | None = None
     others: tuple[tuple[int, Row], ...] = ()
     raised: tuple[Unit, ...] = ()
+    totals: tuple[Part, ...] = ()
+    aside: tuple[Part, ...] = ()
 
     @property
     def state(self) -> str:
@@ -98,7 +110,7 @@ def advance_record(record: DecisionRecord[A], event: Any) -> DecisionRecord[A]:
     """The record after one more of its events."""
     step = record.step + 1
     if isinstance(event, Told):
-        told = _add_feedback(record, event)
+        told = _add_totals(record, event) if record.asked.joint else _add_feedback(record, event)
         told = replace(told, closed="complete") if event.last and not told.closed else _complete_if_known(told)
         return replace(told, step=step)
     if isinstance(event, Activated):
@@ -106,7 +118,8 @@ def advance_record(record: DecisionRecord[A], event: Any) -> DecisionRecord[A]:
     if isinstance(event, Expired):
         rows = tuple(_fill_pending(row, width(record, n), record, event) for n, row in enumerate(record.rows))
         others = tuple((arm, _fill_pending(row, len(row), record, event) or row) for arm, row in record.others)
-        return replace(record, rows=rows, others=others, closed="expired", fill=event.fill, step=step)
+        fill = _share(event.fill, record) if record.asked.joint else event.fill
+        return replace(record, rows=rows, others=others, closed="expired", fill=fill, step=step)
     raise TypeError(f"{type(event).__name__} is no event of a decision")
 
 
@@ -160,6 +173,29 @@ def _add_feedback(record: DecisionRecord[A], event: Told) -> DecisionRecord[A]:
     return replace(record, rows=slate, others=others, late=units, raised=(*record.raised, *raised))
 
 
+def _add_totals(record: DecisionRecord[A], event: Told) -> DecisionRecord[A]:
+    """The record with totals that were told; those of sets that they overlap are gone."""
+    known = {arm for arms, _, _ in record.totals for arm in arms}
+    logged = [part for part in event.totals if record.closed and not event.learn and known.isdisjoint(part[0])]
+    new = [part for part in event.totals if part not in logged]
+    unseen = [arm for arm, _, _ in event.units if not logged]
+    told = {arm for arms, _, _ in new for arm in arms}.union(unseen)
+    gone = [part for part in record.totals if not told.isdisjoint(part[0])]
+    smaller = [part for part in gone if any(part[0] == arms and part[1] < y for arms, y, _ in new)]
+    totals = tuple(sorted([*(part for part in record.totals if part not in gone), *new]))
+    aside = (*record.aside, *smaller, *logged)
+    blank: Row | None = (DEFAULTED,) if record.fill is not None else None
+    rows = dict(zip(record.action, record.rows, strict=True))
+    rows |= {arm: blank for arms, _, _ in gone for arm in arms} | dict.fromkeys(unseen, (UNSEEN,))
+    rows |= {arm: (y / len(arms),) for arms, y, _ in totals for arm in arms}
+    return replace(record, rows=tuple(rows.values()), totals=totals, aside=aside)
+
+
+def _share(total: float | None, record: DecisionRecord[Any]) -> float | None:
+    """The equal share of each arm in a total of the decision."""
+    return None if total is None or not record.action else total / len(record.action)
+
+
 def _raised(before: Row | None, after: Sequence[float]) -> list[tuple[int, float]]:
     """The values that larger ones take the place of, with their items."""
     if before is None:
@@ -194,10 +230,12 @@ def _complete_if_known(record: DecisionRecord[A]) -> DecisionRecord[A]:
     return replace(record, closed="complete")
 
 
-def counted_rows(record: DecisionRecord[Any] | None) -> dict[int, Row]:
+def counted_rows(record: DecisionRecord[Any] | None) -> Counted:
     """What the decision adds to the counters: one row per arm, ``UNSEEN`` where nothing is known."""
     if record is None or not record.active or not record.asked.learns:
         return {}
+    if record.asked.joint:
+        return _counted_totals(record)
     known: Any = zip(record.action, record.rows, strict=True)
     code = {PENDING: UNSEEN, DEFAULTED: UNSEEN if record.fill is None else record.fill}
     if record.asked.silence is not None and not record.closed:
@@ -205,6 +243,16 @@ def counted_rows(record: DecisionRecord[Any] | None) -> dict[int, Row]:
         known = [(arm, row or blank_row(record, width(record, n))) for n, (arm, row) in enumerate(known)]
     rows = {arm: _encode_row(row, code) for arm, row in known if row is not None}
     return rows | {arm: _encode_row(row, code) for arm, row in record.others} if record.others else rows
+
+
+def _counted_totals(record: DecisionRecord[Any]) -> Counted:
+    """The totals that are known, and one of all arms of which none is, as far as silence means something."""
+    size = len(record.action)
+    found: Counted = {arms: (y, n, size) for arms, y, n in record.totals}
+    share = record.fill if record.closed else _share(record.asked.silence, record)
+    silent = (DEFAULTED,) if record.closed else None
+    rest = tuple(sorted(arm for arm, row in zip(record.action, record.rows, strict=True) if row == silent))
+    return found | {rest: (share * len(rest), 1, size)} if rest and share is not None else found
 
 
 def _encode_row(row: Row, code: dict[float, float]) -> Row:
@@ -222,12 +270,15 @@ def pending_arms(record: DecisionRecord[Any] | None) -> tuple[int, ...]:
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)
 
 
-def feedback_of(support: AnySupport, t: int, rows: dict[int, Row]) -> Feedback:
-    """Feedback of round ``t``: a row for each arm, ``UNSEEN`` where nothing was seen.
+def feedback_of(support: AnySupport, t: int, rows: Counted) -> Feedback:
+    """Feedback of round ``t``: a row for each arm, ``UNSEEN`` where nothing was seen, or for each set of arms.
 
     >>> feedback_of(Dense(2, 3), 1, {2: (0.5, UNSEEN)}).seen.tolist()
     [[[True, False]]]
     """
+    if isinstance(next(iter(rows)), tuple):
+        parts = [(arms, row[0], int(row[1])) for arms, row in rows.items()]
+        return joint_feedback(t, parts, int(next(iter(rows.values()))[2]))
     arms = np.array(list(rows), np.int64)
     table = pad_rows(support, arms, list(rows.values()))[None]
     seen = table != UNSEEN

@@ -7,13 +7,14 @@ import numpy as np
 
 from superarm.core.arrays import Bools, Floats
 from superarm.core.errors import ConflictingFeedback
-from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Expired, Told, Unit
+from superarm.decisions.answers import Answer
+from superarm.decisions.events import ALL, UNKNOWN, UNSEEN, Activated, Expired, Part, Told, Unit
 from superarm.decisions.record import DEFAULTED, PENDING, DecisionRecord, Row, blank_row, known_rows
 
 
 def feedback(
     record: DecisionRecord[Any],
-    told: Mapping[int, Floats],
+    answer: Answer,
     *,
     amend: bool = False,
     learn_late: bool = True,
@@ -23,7 +24,7 @@ def feedback(
 ) -> Told | None:
     """The event that feedback makes, or None if all of it was told before, equal.
 
-    ``told`` has a row for each arm, as ``read_answer`` returns it; nothing of it is taken if anything of it conflicts.
+    ``answer`` is what ``read_answer`` returns; nothing of it is taken if anything of it conflicts.
     ``whole`` rows are logged as rows, others entry by entry. After the ``last`` feedback nothing is pending.
 
     A larger value, as that of a purchase after a click, takes the place of a smaller one, and is logged as an
@@ -31,7 +32,9 @@ def feedback(
     """
     if record.closed == "unshown":
         raise ConflictingFeedback(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
-    known = known_rows(record)
+    if record.asked.joint:
+        return _total_feedback(record, answer, amend=amend, learn_late=learn_late, last=last, at=at)
+    known, told = known_rows(record), answer.rows
     both = _Compared(record, known, told, learn_late)
     raises = np.zeros(0, bool) if amend else both.raises(record)
     played = [arm for arm, row in told.items() if not len(row) and known.get(arm) is None]
@@ -48,6 +51,45 @@ def feedback(
     if whole and not is_late:
         return Told(at, [], others=others, rows=(*both.rows(), *((arm, ()) for arm in played)), **facts)
     return Told(at, [*both.units(), *((arm, ALL, UNSEEN) for arm in played)], others=others, **facts)
+
+
+def _total_feedback(
+    record: DecisionRecord[Any], answer: Answer, *, amend: bool, learn_late: bool, last: bool, at: int
+) -> Told | None:
+    """The event that totals make, as ``feedback`` says.
+
+    A larger total of the same arms takes the place of a smaller one. With ``amend`` a total takes the place of all
+    those that it has arms in common with.
+    """
+    rows, new, raised, late = dict(zip(record.action, record.rows, strict=True)), list[Part](), False, False
+    unseen = [(arm, ALL, UNSEEN) for arm in answer.rows if rows[arm] != (UNSEEN,)]
+    told = [arm for arm, _, _ in unseen if rows[arm] not in (None, (DEFAULTED,))]
+    if told and not amend:
+        raise _conflict(record, told)
+    for part in answer.totals:
+        known = [old for old in record.totals if not set(old[0]).isdisjoint(part[0])]
+        denied = any(rows[arm] == (UNSEEN,) for arm in part[0])
+        if record.closed and not known and not denied:
+            late = late or part not in record.aside or learn_late
+            known = [] if learn_late else [old for old in record.aside if old[0] == part[0]][-1:]
+        if part in known or (known and part in record.aside):
+            continue
+        larger = len(known) == 1 and (known[0][0], known[0][2]) == (part[0], part[2]) and known[0][1] < part[1]
+        if (known or denied) and not (amend or larger):
+            raise _conflict(record, list(part[0]))
+        new.append(part)
+        raised = raised or bool(known)
+    ends = last and not record.closed
+    if not new and not unseen and not ends:
+        return None
+    return Told(at, unseen, amend or raised, late, not late or learn_late, last=ends, totals=tuple(new))
+
+
+def _conflict(record: DecisionRecord[Any], arms: list[int]) -> ConflictingFeedback:
+    return ConflictingFeedback(
+        f"decision {record.asked.id!r}: something else was told of arms {arms} before, which is kept, unless a larger "
+        "total of the same arms is told; send amend: true to replace it"
+    )
 
 
 class _Compared:

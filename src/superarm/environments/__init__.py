@@ -1,7 +1,7 @@
 """Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
 base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists ·
-context_table: users with contexts
+context_table: users with contexts · totals: any of them, told as a whole
 """
 
 from superarm.environments.base import Answer, Environment
@@ -16,6 +16,7 @@ from superarm.environments.click_models import (
 )
 from superarm.environments.context_table import ContextTable, context_table
 from superarm.environments.dependent import Blocks, Cohorts, CommonShock, Comonotone, Copula, Replay
+from superarm.environments.totals import Totals
 
 __all__ = [
     "Answer",
@@ -37,5 +38,6 @@ __all__ = [
     "Replay",
     "Swinging",
     "Switching",
+    "Totals",
     "context_table",
 ]

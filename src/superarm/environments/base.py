@@ -18,12 +18,13 @@ class Answer(NamedTuple):
 
     ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, one row per observed arm; ``seen`` has
     its shape, or is None if everything was seen; ``observed`` (R, n) are the arms of the rows, or None if they are
-    those of the batch.
+    those of the batch. ``total`` (R,), in [0, 1], is what the batches did, where the policy is told only that.
     """
 
     outcome: Floats
     seen: Bools | None = None
     observed: Ints | None = None
+    total: Floats | None = None
 
 
 class Environment(Component):
@@ -47,6 +48,8 @@ class Environment(Component):
     """How often every arm is shown before the first round."""
     n_contexts: ClassVar[Any] = 0
     """How many contexts there are, if users with contexts come; 0 if there are none."""
+    totals: ClassVar[bool] = False
+    """Whether its answers have totals of batches, for ``reward=Total()``."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
@@ -83,6 +86,10 @@ class Environment(Component):
     def best(self, problem: Problem) -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""
         return None
+
+    def best_at(self, problem: Problem, t: int) -> tuple[float, float] | None:
+        """The same for round ``t``, if it knows more."""
+        return self.best(problem)
 
     def changes(self, horizon: int) -> Ints:
         """The rounds up to ``horizon`` from which other means hold, increasing from 1."""

@@ -3,6 +3,7 @@
 base · memory: what a policy knows · index: score every entry, then maximise · single_seed: one random
 number for all entries · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
+total: learning from totals of batches ·
 forgetting, wrappers: around other policies, and a policy as two functions · catalog: policies by their names in the
 papers, all of which are also here
 """
@@ -18,6 +19,7 @@ from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.total import GreedyThenCommit, TotalThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "DirectionalPolicy",
     "EpsilonGreedy",
     "Forgetting",
+    "GreedyThenCommit",
     "IndexPolicy",
     "Memory",
     "OneGaussian",
@@ -38,6 +41,7 @@ __all__ = [
     "SampleVariance",
     "SetBonus",
     "SingleSeed",
+    "TotalThompson",
     "Triangle",
     "Uniform",
     "policy",

@@ -56,6 +56,10 @@ class Policy(Component, Generic[M]):
     """Whether it scores whole batches, so that the first arms of one are not what it would choose for a smaller one."""
     cascade: ClassVar[Any] = False
     """Whether its batches are lists that are read from the top, and left at the first success."""
+    learns_totals: ClassVar[Any] = False
+    """Whether totals of batches are enough for it: it learns from them, or learns nothing."""
+    needs_totals: ClassVar[Any] = False
+    """Whether it learns from totals alone."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
 
@@ -96,6 +100,14 @@ class Policy(Component, Generic[M]):
         It is asked of policies whose memory has only sums.
         """
         return None
+
+
+def require_totals(policy: Policy[Any], problem: Problem) -> None:
+    """Raise ``InvalidArgument`` if the policy needs what each arm did and only totals are seen, or the reverse."""
+    if policy.needs_totals and not problem.reward.totals:
+        raise InvalidArgument("policy", f"{policy!r} learns from totals", "declare reward=Total()")
+    if problem.reward.totals and not policy.learns_totals:
+        raise InvalidArgument("policy", f"{policy!r} needs what each arm did", "take total_thompson() for Total()")
 
 
 def choose_batches(policy: Policy[Any], problem: Problem, view: View, memory: Any) -> Ints:

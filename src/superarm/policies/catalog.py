@@ -25,6 +25,7 @@ from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
 from superarm.policies.single_seed import SingleSeed
+from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "escb_delta",
     "follow_the_leader",
     "gaussian_cts",
+    "greedy_then_commit",
     "kl_moss",
     "kl_ucb",
     "ladder",
@@ -52,6 +54,7 @@ __all__ = [
     "pooled_thompson",
     "shared_cts",
     "sliding_window",
+    "total_thompson",
     "ts_cascade",
     "ucb_v",
     "uniform",

@@ -61,7 +61,7 @@ class Memory:
 
     def new_tally(self, rows: int, partial: bool) -> Tally:
         """A tally of no observations."""
-        return Tally(self.problem.support, rows, partial)
+        return self.problem.new_tally(rows, partial)
 
     def adopt(self, tally: Tally) -> None:
         """Take on other sums of all observations, and derive anew what follows from them."""

@@ -43,6 +43,8 @@ class Wrapper(Policy[Any]):
     random = fact_of("policy", "random")
     whole_batches = fact_of("policy", "whole_batches")
     cascade = fact_of("policy", "cascade")
+    learns_totals = fact_of("policy", "learns_totals")
+    needs_totals = fact_of("policy", "needs_totals")
 
     def validate(self, problem: Problem) -> None:
         self.policy.validate(problem)
@@ -97,6 +99,7 @@ class Uniform(Policy[Memory]):
     """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
 
     random = True
+    learns_totals = True
 
     def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
@@ -225,6 +228,8 @@ class FunctionMemory(Memory):
 
 class FunctionPolicy(Policy[FunctionMemory]):
     """A policy made of functions; see :func:`policy`."""
+
+    learns_totals = True
 
     choose_function: Callable[..., Any]
     learn_function: Callable[..., Any] | None = None

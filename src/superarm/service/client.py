@@ -22,6 +22,7 @@ from superarm.agent import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.core.arrays import Floats, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, SuperarmError, UnknownDecision
+from superarm.core.totals import Worth
 from superarm.output.labels import Labels, align, is_frame
 
 RETRIED_STATUSES = (429, 502, 503, 504)
@@ -209,6 +210,21 @@ def check_row(row: Any, marks: Any) -> list[float | None]:
     return [None if x is None and m else c for x, m, c in zip(values, seen, checked, strict=True)]
 
 
+def write_totals(total: Any, totals: Any, n: int) -> dict[str, Any]:
+    """The body of feedback that has totals.
+
+    >>> write_totals(None, {("a", "b"): 0.5}, 1)
+    {'n': 1, 'totals': [{'arms': ['a', 'b'], 'total': 0.5}]}
+    """
+    body: dict[str, Any] = {"n": n}
+    if total is not None:
+        body["total"] = to_plain(total)
+    if totals is not None:
+        parts = [([arms] if isinstance(arms, str) else list(arms), to_plain(y)) for arms, y in totals.items()]
+        body["totals"] = [{"arms": arms, "total": y} for arms, y in parts]
+    return body
+
+
 class RemoteAgent:
     """A problem of the service; the counterpart of ``Agent``."""
 
@@ -278,7 +294,8 @@ class RemoteAgent:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
         id = _id(decision)
         reply = self._translated("GET", f"{self._path}/decisions/{quote_name(id)}/explanation?most={most}")
-        return Explanation(self.decision(id), tuple(map(read_explained_arm, reply["arms"])))
+        worth = Worth(**reply["worth"]) if "worth" in reply else None
+        return Explanation(self.decision(id), tuple(map(read_explained_arm, reply["arms"])), worth)
 
     def tell(
         self,
@@ -288,6 +305,9 @@ class RemoteAgent:
         arms: Sequence[str] | None = None,
         clicks: Sequence[str] | Mapping[str, float] | None = None,
         *,
+        total: float | None = None,
+        totals: Mapping[Any, float] | None = None,
+        n: int = 1,
         amend: bool = False,
         complete: bool = True,
     ) -> bool:
@@ -301,8 +321,13 @@ class RemoteAgent:
 
         With one item, ``clicks`` can take the place of an outcome: the arms that were clicked, or their outcomes by
         arm. The others stay as they are: zeros, if ``at_window_end`` is 0, or pending.
+
+        Where the reward is ``total``, tell the ``total`` of the slate, or the ``totals`` of parts of it by their arms,
+        ``{("a", "b"): 0.4, "c": 0.3}``; each is the mean of ``n`` trials. Parts that are not named stay pending.
         """
         id = _id(decision)
+        if total is not None or totals is not None:
+            return bool(self._post(id, "feedback", write_totals(total, totals, n) | {"amend": amend})["applied"])
         if clicks is not None:
             values = dict(clicks) if isinstance(clicks, Mapping) else dict.fromkeys(clicks, 1.0)
             outcome, arms, complete = [[value] for value in values.values()], list(values), False

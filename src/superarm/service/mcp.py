@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 INSTRUCTIONS = (
     "superarm learns which sets of arms work best together. Call ask before something is to be chosen, do what the "
     "chosen arms say, then call tell with what each arm did, as a number from 0 (failed) to 1 (succeeded), or null for "
-    "an arm that was not tried. Problems are created over HTTP or with sa.connect, not here; problems lists them."
+    "an arm that was not tried, or tell_total with what all did together. Problems are created over HTTP or with "
+    "sa.connect, not here; problems lists them."
 )
 MAX_LISTED = 100
 """So many arms and items of a problem are listed."""
 
 
 def build_server(service: "Connection") -> Any:
-    """The tools of a service: problems, ask, tell and explain."""
+    """The tools of a service: problems, ask, tell, tell_total and explain."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
@@ -79,6 +80,19 @@ def build_server(service: "Connection") -> Any:
         rows = [[value if item in (None, name) else None for name in names] for value in outcomes.values()]
         seen = [[value is not None] * len(names) for value in outcomes.values()]
         return {"learnt": agent.tell(decision, rows, seen, arms=list(outcomes), amend=amend, complete=False)}
+
+    @tool
+    def tell_total(
+        problem: str, decision: str, total: float, arms: list[str] | None = None, n: int = 1, amend: bool = False
+    ) -> dict[str, Any]:
+        """Report what all arms of a decision did together, or some of its arms, as a number from 0 to 1.
+
+        For problems whose reward is total, such as a score of a prompt with several examples. The total is the mean of
+        n trials. Reporting the same again changes nothing.
+        """
+        agent = service.problem(problem)
+        told = {"total": total} if arms is None else {"totals": {tuple(arms): total}}
+        return {"learnt": agent.tell(decision, **told, n=n, amend=amend)}
 
     @tool
     def explain(problem: str, decision: str) -> list[dict[str, Any]]:

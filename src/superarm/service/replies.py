@@ -114,9 +114,10 @@ class ArmRow(Struct, frozen=True):
     seen
         How often each item was observed.
     mean
-        The mean of each item; null where nothing was seen.
+        The mean of each item; null where nothing was seen. Where the reward is ``total``, the effect of the arm: by how
+        much a total is larger, or smaller, than with the mean arm in its place.
     variance
-        The variance of each item; null where nothing was seen.
+        The variance of each item; null where nothing was seen. Where the reward is ``total``, that of the effect.
     items
         The names of these items, where the arm can touch some items only.
     """
@@ -503,6 +504,24 @@ class ExplainedArmReply(Struct, frozen=True):
     features: list[FeatureEffect]
 
 
+class WorthReply(Struct, frozen=True):
+    """What a slate is worth by a model of totals: ±2 deviations, about 95 % sure as far as arms add up.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    low
+        Two deviations less.
+    high
+        Two deviations more.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
 class ExplanationReply(Struct, frozen=True):
     """Why these arms, by what is known now; a pending decision as if it was not made yet.
 
@@ -514,8 +533,11 @@ class ExplanationReply(Struct, frozen=True):
         Its problem.
     arms
         The arms in the order of picking.
+    worth
+        What they are worth together, where the reward is ``total``: the estimates of arms are their shares of it.
     """
 
     id: str
     problem: str
     arms: list[ExplainedArmReply]
+    worth: WorthReply | UnsetType = UNSET

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
+from superarm.core.totals import MAX_TRIALS
 from superarm.service.domain.components import AnyActionSpec, Name
 from superarm.service.domain.context_spec import GivenFeatures, Vector
 from superarm.service.domain.spec import MAX_ARMS, MAX_ITEMS, MAX_K, PolicySpec, Settings, Share, Weight
@@ -118,11 +119,27 @@ class UnitBody(Body, frozen=True):
     seen: bool = True
 
 
+class PartBody(Body, frozen=True):
+    """A part of a slate, of which only the total is known.
+
+    Parameters
+    ----------
+    arms
+        The arms of the part.
+    total
+        What they did together, from 0 to 1.
+    """
+
+    arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_K)]
+    total: Share
+
+
+Trials = Annotated[int, Meta(ge=1, le=MAX_TRIALS)]
 Matrix = Annotated[list[Annotated[list[Share | None], Meta(max_length=10_000)]], Meta(max_length=MAX_K)]
 
 
 class TellBody(Body, frozen=True):
-    """Feedback of a decision: ``feedback`` or ``outcome``.
+    """Feedback of a decision: ``feedback``, ``outcome``, ``total`` or ``totals``.
 
     Parameters
     ----------
@@ -136,6 +153,12 @@ class TellBody(Body, frozen=True):
         Whether values replace earlier ones. Otherwise a larger value does, and any other one is refused with 409.
     arms
         The arms of the rows of ``outcome``, where they are others than the slate's.
+    total
+        What the slate did as a whole, from 0 to 1, where the reward is ``total``.
+    totals
+        What parts of the slate did, which have no arm in common; parts that are not named stay pending.
+    n
+        Of how many trials each total is the mean.
     """
 
     feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
@@ -143,6 +166,9 @@ class TellBody(Body, frozen=True):
     seen: Annotated[list[list[bool]], Meta(max_length=MAX_K)] | None = None
     amend: bool = False
     arms: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
+    total: Share | None = None
+    totals: Annotated[list[PartBody], Meta(min_length=1, max_length=MAX_K)] | None = None
+    n: Trials = 1
 
 
 class BulkLine(TellBody, frozen=True, kw_only=True):
@@ -236,7 +262,7 @@ class LearnBody(Body, frozen=True):
 
 
 class PastBody(Body, frozen=True):
-    """Outcomes without a decision, for a warm start.
+    """Outcomes, or totals of sets, without a decision, for a warm start.
 
     Parameters
     ----------
@@ -248,11 +274,17 @@ class PastBody(Body, frozen=True):
         One row per arm, one value per item; null where nothing was seen.
     contexts
         With segments, the context of each row, as a request for a decision has it, or the name of its segment.
+    sets
+        Where the reward is ``total``, the sets that were shown, in place of ``arms``: each with its total.
+    n
+        Of how many trials each total is the mean.
     """
 
     id: Name
-    arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_BULK)]
-    outcomes: Annotated[list[list[Share | None]], Meta(min_length=1, max_length=MAX_BULK)]
+    arms: Annotated[list[Name], Meta(max_length=MAX_BULK)] = field(default_factory=list)
+    outcomes: Annotated[list[list[Share | None]], Meta(max_length=MAX_BULK)] = field(default_factory=list)
+    sets: Annotated[list[PartBody], Meta(max_length=MAX_BULK)] = field(default_factory=list)
+    n: Trials = 1
     contexts: Annotated[list[dict[str, Any] | str], Meta(max_length=MAX_BULK)] | None = None
 
 

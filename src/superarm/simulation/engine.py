@@ -10,6 +10,7 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.ops import kernels_allowed, op
 from superarm.core.tally import Feedback, Tally, View
+from superarm.core.totals import whole_feedback
 from superarm.environments.base import Answer, Environment
 from superarm.policies.base import Policy, choose_batches
 from superarm.problem import Problem
@@ -107,6 +108,8 @@ class Run:
         return self.tally.pulls if n_segments == 1 else self.tally.pulls[np.arange(len(segment)) * n_segments + segment]
 
     def _feedback(self, action: Ints, answer: Any) -> Feedback:
+        if answer.total is not None:
+            return whole_feedback(self.t, action, answer.total)
         arms = action if answer.observed is None else answer.observed
         outcome = answer.outcome
         if self.policy.rounding == "coin":

@@ -12,9 +12,9 @@ from superarm.actions import Explicit, Subsets
 from superarm.core.arrays import Floats, count
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument
-from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching
+from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching, Totals
 from superarm.problem import Problem
-from superarm.rewards import Coverage
+from superarm.rewards import Coverage, Total
 
 
 class Instance(Component):
@@ -39,6 +39,12 @@ class Instance(Component):
         if self.environment.n_contexts and self.problem.context is None:
             wrong = "the environment has contexts and the problem none"
             raise InvalidArgument("problem", wrong, "give Problem(…, context=Context(…))")
+        if self.problem.reward.totals != self.environment.totals:
+            wrong = "its answers are totals of batches" if self.environment.totals else "it says what each arm did"
+            remedy = (
+                "declare reward=Total()" if self.environment.totals else "wrap it: environments.Totals(…, Coverage())"
+            )
+            raise InvalidArgument("environment", wrong, remedy)
         self.environment.validate(self.problem)
 
     def __repr__(self) -> str:
@@ -52,6 +58,16 @@ class Instance(Component):
     def value(self, action: Any) -> float:
         """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
         return float(self.environment.expected(self.problem, self.problem.action(action)[None], 1)[0])
+
+    def as_totals(self) -> "Instance":
+        """The same instance, of which only totals are told: the realised reward of a batch, as a share of the most.
+
+        >>> random_coverage(n_arms=6, n_items=4, k=2).as_totals().problem.reward
+        Total()
+        """
+        own = self.problem
+        environment = Totals(self.environment, own.reward, own.n_items, own.weights)
+        return Instance(Problem(own.n_arms, reward=Total(), actions=own.actions), environment)
 
 
 @dataclass(frozen=True, repr=False)

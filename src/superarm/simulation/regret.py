@@ -180,11 +180,14 @@ def _find_target(instance: Instance, t: int, policy: Policy[Any], kind: Kind) ->
     problem, environment = instance.problem, instance.environment
     if environment.n_contexts:
         return _average_target(instance, policy, kind)
-    p = problem.support.to_user(environment.means(problem, t)[0])
+    p, known = problem.support.to_user(environment.means(problem, t)[0]), environment.best_at(problem, t)
+    r_max = None if known is None else Bracket(*known)
+    if kind == "oracle" and environment.totals and r_max is not None:
+        return Target(kind, r_max.low, r_max)  # arms need not add up: the oracle for effects would be another one
     if kind == "oracle":
         action = solve(problem, p, Default())
         return Target(kind, float(environment.expected(problem, action[None], t)[0]), None)
-    r_max = _known_optimum(instance) or optimum(problem, p)
+    r_max = r_max or optimum(problem, p)
     if kind == "optimal":
         return Target(kind, r_max.low, r_max)
     return Target(kind, _share(problem, policy) * r_max.low, r_max)

@@ -14,7 +14,7 @@ from superarm.rewards import Reward, Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
-Kind: TypeAlias = Literal["upper", "rate", "size"]
+Kind: TypeAlias = Literal["upper", "bayes", "rate", "size"]
 Term: TypeAlias = Callable[[Floats], Any] | float
 
 
@@ -94,8 +94,9 @@ class Bound:
         The guarantee of the policy's oracle, and :math:`\alpha\beta\,r_{\max}`: what regret is measured against, per
         round. NaN if the bound was computed without a policy.
     kind
-        ``upper``; ``size``, a lower bound for some other instance of this size; or ``rate``: the regret of consistent
-        policies divided by log T tends to at least ``rate``. That bounds nothing at a finite T: the value is 0.
+        ``upper``; ``bayes``, an upper bound of the mean over instances of the policy's prior, not of this instance;
+        ``size``, a lower bound for some other instance of this size; or ``rate``: the regret of consistent policies
+        divided by log T tends to at least ``rate``. That bounds nothing at a finite T: the value is 0.
     claimed
         Whose claim of smoothness it rests on, in words; empty if the smoothness is proven, or does not matter.
     rate
@@ -166,12 +167,17 @@ class Bound:
     @property
     def vacuous(self) -> Bools:
         """Whether the bound says nothing: an upper bound above the trivial one, a lower bound of 0."""
-        return self.value >= self.trivial if self.kind == "upper" else self.value <= 0.0
+        return self.value >= self.trivial if self.is_upper else self.value <= 0.0
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether it bounds regret from above, on this instance or in the mean over instances."""
+        return self.kind in ("upper", "bayes")
 
     @cached_property
     def crossover(self) -> float:
         """The horizon from which on an upper bound is below the trivial one; infinite if it never is."""
-        if not self.applies or self.kind != "upper":
+        if not self.applies or not self.is_upper:
             return math.nan
         return crossover(lambda t: float(self.at(t)), self.largest)
 
@@ -192,6 +198,9 @@ class Bound:
         if self.kind == "size":
             return f"{self.label}: regret{against} on some instance of this size is at least {steps}."
         claimed = f"; {self.claimed}" if self.claimed else ""
+        if self.kind == "bayes":
+            over = "mean regret over instances of the policy's prior"
+            return f"{self.label}: {over} is at most {steps}; {self.usefulness}."
         return f"{self.label}: regret{against} is at most {steps}; {self.usefulness}{claimed}."
 
     @property
@@ -271,6 +280,8 @@ LABELS = {
     "upper_bound_directional_greedy": "directional theorem, coverage",
     "upper_bound_c2_ucb": "linear models (C²-UCB)",
     "upper_bound_vac2_ucb": "linear models (VAC²-UCB)",
+    "bayes_bound_total": "Bayesian bound (total_thompson, sharpness 1), no bound on this instance",
+    "upper_bound_greedy_commit": "C-ETC with greedy (greedy_then_commit)",
     "lower_bound": "Lai-Robbins rate, the paper's instance of this size and gap",
     "lower_bound_independent": "Lai-Robbins rate, the same with independent items",
     "lower_bound_gap_free": "gap-free, some instance of this size",

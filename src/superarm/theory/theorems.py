@@ -17,7 +17,7 @@ from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.output import labels
-from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
+from superarm.policies import DirectionalPolicy, GreedyThenCommit, IndexPolicy, Policy, TotalThompson
 from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
@@ -25,7 +25,7 @@ from superarm.theory import lower
 from superarm.theory.bound import Bound, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper
+from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper, total
 
 MEANS = "the same means in every round, outcomes in [0, 1] that are independent over rounds, every arm in some batch"
 COMPLETE = f"{MEANS}, complete feedback before the next round; any dependence within a round"
@@ -88,6 +88,8 @@ class Question:
         """What no theorem but those of linear models allows, in words; empty if there is nothing."""
         environment = self.instance.environment
         drawn_by = environment.environment if isinstance(environment, FreeSamples) else environment
+        if environment.totals:
+            return "only totals are told here"
         if environment.n_contexts:
             return "outcomes depend on contexts here"
         if type(drawn_by).changes is not Environment.changes:
@@ -95,6 +97,11 @@ class Question:
         if environment.own_reward or not self.instance.problem.reward.additive:
             return "the reward is not a sum over items here"
         return "" if self.guarantee.alpha > 0.0 else "the policy's oracle guarantees nothing here"
+
+    @property
+    def eras(self) -> int:
+        """How many means there are up to the longest horizon, if it is not too long to say."""
+        return len(self.instance.environment.changes(int(min(self.horizon.max(), 1e6))))
 
     @property
     def partial(self) -> str:
@@ -112,6 +119,8 @@ class Question:
         if assumptions is contextual.ASSUMPTIONS:
             return self.partial
         late = "feedback must arrive before the next round" if self.delay and assumptions is not LATE else ""
+        if assumptions in (total.FROM_PRIOR, total.SUBMODULAR):
+            return late or ("the means change over time here" if self.eras > 1 else "")
         return self.unusual or late or ("" if assumptions is LISTS else self.partial)
 
 
@@ -205,6 +214,18 @@ THEOREMS: Mapping[str, Theorem] = {
     ),
     "upper_bound_c2_ucb": Theorem(_c2_ucb, "c2_ucb(rho=1)", _plays_c2_ucb, contextual.ASSUMPTIONS),
     "upper_bound_vac2_ucb": Theorem(_c2_ucb, _RADIUS, lambda c: False, contextual.ASSUMPTIONS),
+    "bayes_bound_total": Theorem(
+        lambda c: total.bayes_bound_total(c.instance, c.horizon),
+        "total_thompson(sharpness=1, later=1)",
+        lambda c: c.policy == TotalThompson(1.0, 1.0),
+        total.FROM_PRIOR,
+    ),
+    "upper_bound_greedy_commit": Theorem(
+        lambda c: total.upper_bound_greedy_commit(c.instance, c.horizon),
+        "greedy_then_commit(horizon)",
+        lambda c: isinstance(c.policy, GreedyThenCommit),
+        total.SUBMODULAR,
+    ),
     "lower_bound": _rate(lambda c: lower.lower_bound(c.instance, c.gaps).exact),
     "lower_bound_independent": _rate(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact),
     "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact),
@@ -325,9 +346,9 @@ class Bounds:
         table = [f"{'':<5} {'':<{width}}  " + "  ".join(f"{time:>10}" for time in times)]
         for bound in applying:
             cells = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value)) if bound.kind != "rate" else bound.limit
-            use = f"  {bound.usefulness}" if bound.kind == "upper" else ""
+            use = f"  {bound.usefulness}" if bound.is_upper else ""
             table.append(f"{bound.kind:<5} {bound.label:<{width}}  {cells}{use}")
-        assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.kind == "upper")
+        assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.is_upper)
         return "\n".join([head, *table, *explain_left_out(self), *(f"Assumed: {text}." for text in assumed)])
 
 

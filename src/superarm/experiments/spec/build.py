@@ -11,6 +11,7 @@ from typing import Any
 from superarm.core.component import Component
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.describe import build, describe
+from superarm.environments import Totals
 from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance, InstanceFamily
@@ -287,6 +288,8 @@ def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
         )
     if "outcomes" not in table:
         return instance
+    if table["outcomes"] == Totals.__name__:
+        return call(instance.as_totals, {}, path)  # type: ignore[no-any-return]
     environment = resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), instance.p)
     return Instance(instance.problem, environment)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Tally
+from superarm.core.totals import TotalTally
 from superarm.service.console.address import PageView
 from superarm.service.domain import intervals
 from superarm.service.domain.intervals import Band
@@ -24,7 +25,8 @@ def list_arms(state: ProblemState, view: PageView, stratum: int | None) -> dict[
     """Arms whose names contain ``view.find``, sorted, a page of them; retired ones last.
 
     An arm is worth what a slate of it alone is, at the estimates, in one segment or over all; for one item, its
-    estimated mean. The ``bar`` of a row places the interval and the estimate on a line of 100.
+    estimated mean; where only totals are told, it is the arm's effect on them. The ``bar`` of a row places the interval
+    and the estimate on a line of 100.
     """
     (tally, pending), item = state.overall(stratum), _item(stratum)
     word, names, sorts = view.find.casefold(), state.arms.all, {"observed": tally.pulls[0], "awaiting": pending}
@@ -37,12 +39,13 @@ def list_arms(state: ProblemState, view: PageView, stratum: int | None) -> dict[
     page = min(view.page, last)
     shown = order[page * ARMS_PER_PAGE : (page + 1) * ARMS_PER_PAGE]
     band, seen = _worths(state, tally, shown, item)
-    unit, rows = 100.0 / (float(band.high.max(initial=0.0)) or 1.0), []
+    start = float(band.low.min(initial=0.0))
+    unit, rows = 100.0 / ((float(band.high.max(initial=0.0)) - start) or 1.0), []
     for n, j in enumerate(shown.tolist()):
         low, value, high = (float(part[n]) for part in band)
         row = {"name": names[j], "retired": bool(state.retired[j]), "value": value if seen[n] else None}
         row |= {"low": low, "high": high, "observed": int(seen[n]), "awaiting": int(pending[j])}
-        rows.append(row | {"bar": (unit * low, max(0.5, unit * (high - low)), unit * value)})
+        rows.append(row | {"bar": (unit * (low - start), max(0.5, unit * (high - low)), unit * (value - start))})
     return {"rows": rows, "numbers": shown, "total": len(order), "page": page, "last": last}
 
 
@@ -53,6 +56,8 @@ def _item(stratum: int | None) -> int | None:
 
 def _means(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> Floats:
     """What each of some arms is worth, at the estimates."""
+    if isinstance(tally, TotalTally):
+        return intervals.effects(tally, arms).mean
     if item is None:
         return intervals.mean_alone(state.problem, tally, arms)
     return intervals.known_means(tally, state.problem.support, arms).mean[:, item]
@@ -62,6 +67,8 @@ def _worths(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> 
     """What arms are worth with their intervals, and how often they were observed."""
     if not len(arms):
         return Band(*[np.zeros(0)] * 3), np.zeros(0)
+    if isinstance(tally, TotalTally):
+        return intervals.effects(tally, arms), tally.pulls[0, arms]
     entries = intervals.time_uniform(tally, state.problem.support, arms)
     if item is None:
         worths = (intervals.gains_each(state.problem, part, np.ones(len(arms), np.int64))[0] for part in entries)
@@ -103,6 +110,9 @@ def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict
     learnt, no interval is known.
     """
     problem, slate, learnt = state.chooser.problem, np.array(arms, np.int64), state.chooser is not state.learner
+    if isinstance(state.tally, TotalTally):
+        shares, (value, low, high) = state.tally.model.shares(len(slate))[0, slate], state.tally.model.worth(slate)
+        return {"rows": _bars(state, arms, shares.tolist(), 0.0, value), "value": value, "range": (low, high)}
     if learnt:
         entries = Band(*[intervals.known_means(state.chooser.tally, problem.support, slate).mean] * 3)
     else:
@@ -112,12 +122,18 @@ def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
     found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
-    gains, start = found[1][0].tolist(), found[1][1]
-    most, rows = max(value, sum(gains), 1e-12), []
-    for j, gain in zip(arms, gains, strict=True):
-        rows.append((state.arms.all[j], gain, 100.0 * min(start, start + gain) / most, 100.0 * abs(gain) / most))
-        start += gain
+    rows = _bars(state, arms, found[1][0].tolist(), found[1][1], value)
     return {"rows": rows, "value": value, "range": None if learnt else (low, high)}
+
+
+def _bars(state: ProblemState, arms: Sequence[int], gains: list[float], start: float, value: float) -> list[Any]:
+    """What arms add to those before them: name, gain, and where its bar begins and how long it is."""
+    ends = np.cumsum([start, *gains])
+    least, rows = float(min(ends.min(), 0.0)), []
+    most = max(value, float(ends.max()) - least, 1e-12)
+    for j, gain, before, after in zip(arms, gains, ends, ends[1:], strict=False):
+        rows.append((state.arms.all[j], gain, 100.0 * (min(before, after) - least) / most, 100.0 * abs(gain) / most))
+    return rows
 
 
 def export_arms(state: ProblemState) -> Iterable[list[Any]]:
@@ -128,8 +144,12 @@ def export_arms(state: ProblemState) -> Iterable[list[Any]]:
     (tally, pending), items, names = state.overall(), state.items.all, list(state.arms.all)
     known = intervals.known_means(tally, state.problem.support, np.arange(state.problem.n_arms))
     means = np.where(known.seen > 0.0, known.mean, np.nan)
+    columns = [f"mean of {one}" for one in items]
+    if isinstance(tally, TotalTally):
+        effect, variance = (part[0].T for part in tally.known_estimates())
+        means, columns = np.hstack([effect, np.sqrt(variance)]), ["effect", "deviation"]
     pulls, awaiting, retired = tally.pulls[0].astype(int), pending.astype(int), state.retired.copy()
-    heads = [state.words.one("arm"), "retired", "observed", "awaiting feedback", *(f"mean of {one}" for one in items)]
+    heads = [state.words.one("arm"), "retired", "observed", "awaiting feedback", *columns]
     rows = (
         [name, retired[j], pulls[j], awaiting[j], *(None if np.isnan(x) else x for x in means[j].tolist())]
         for j, name in enumerate(names)

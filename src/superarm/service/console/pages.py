@@ -132,7 +132,7 @@ def _problem_data(state: ProblemState, view: PageView, stratum: int | None, heal
     about |= {"stratum": None if stratum is None else view.item, "by_item": stratum is not None and stratum >= 0}
     about |= {"items": [name for name in named if named[name] >= 0], "usual": _control_slate(state)}
     about |= {"segments": [name for name in named if named[name] < 0]}
-    about |= {"warnings": list_warnings(state), "paused": settings.paused}
+    about |= {"warnings": list_warnings(state), "paused": settings.paused, "totals": state.problem.reward.totals}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {

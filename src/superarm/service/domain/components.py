@@ -14,7 +14,7 @@ from superarm import actions, contextual, policies
 from superarm.actions import Actions
 from superarm.core.errors import InvalidArgument
 from superarm.decisions.names import Names
-from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
+from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Total
 
 Make = Callable[..., Any]
 """What makes a component of its parameters: a function or a class."""
@@ -34,6 +34,7 @@ REWARDS: dict[str, Make] = {
     "logistic": Logistic,
     "clipped_linear": ClippedLinear,
     "conjunctive": Conjunctive,
+    "total": Total,
 }
 ACTIONS: dict[str, Make] = {}
 

@@ -9,7 +9,7 @@ from superarm.core.support import Dense
 from superarm.core.tally import Tally
 from superarm.decisions import UNSEEN, Erased, without_effect
 from superarm.problem import Problem
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, Warmed
 
 DecisionRecord = decisions.DecisionRecord[Asked]
 """The record of a decision of the service."""
@@ -22,6 +22,14 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     asked = record.asked
     left = Asked(asked.at, asked.problem, asked.id, "", asked.t, (), asked.n_items, asked.version, born=asked.born)
     return without_effect(record, left)
+
+
+def past_of(problem: Problem, event: Warmed) -> Tally:
+    """The tally of past outcomes, or of past totals."""
+    if problem.reward.totals:
+        sets, totals, n = zip(*event.totals, strict=True)
+        return problem.past(sets=sets, totals=totals, n=n)
+    return past(problem, event.arms, event.rows, event.segments)
 
 
 def past(problem: Problem, arms: list[int], rows: list[list[float]], segments: Any = None) -> Tally:

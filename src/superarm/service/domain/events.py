@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from msgspec import Struct, field, json
 
-from superarm.decisions import Event
+from superarm.decisions import Event, Part
 from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ProblemSpec, Settings
@@ -72,6 +72,7 @@ class Warmed(Event, frozen=True):
     """Outcomes without a decision: one row per arm, one value per item, ``UNSEEN`` where nothing was seen.
 
     Under a policy that forgets they count for round ``t``. ``segments`` are those of the rows, None without a context.
+    ``totals`` are those of sets, where only totals are told.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Warmed(Event, frozen=True):
     rows: list[list[float]]
     t: int = 0
     segments: list[int] | None = None
+    totals: list[Part] = field(default_factory=list)
 
 
 class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -182,7 +184,7 @@ class Asked(Event, frozen=True):
     ``born`` is the step of the problem's stream at which the problem was created: not 0 if another one of that name had
     been deleted. ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of
     whom it was for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
-    ``silence`` is what entries count as until they are told; None if they are pending.
+    ``silence`` is what entries count as until they are told; None if they are pending. ``joint``: only totals are told.
     """
 
     problem: str
@@ -210,6 +212,7 @@ class Asked(Event, frozen=True):
     context: StoredContext | None = None
     born: int = 0
     silence: float | None = None
+    joint: bool = False
 
 
 _encoder = json.Encoder()

@@ -7,6 +7,7 @@ import numpy as np
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import AnySupport
 from superarm.core.tally import Tally
+from superarm.core.totals import TotalTally
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals
 from superarm.problem import Problem
 
@@ -104,6 +105,12 @@ def time_uniform(tally: Tally, support: AnySupport, arms: Ints, delta: float = 0
     for table, values in zip(band, entry_intervals(part, delta * part.seen.size / support.size), strict=True):
         table[touched] = values
     return band
+
+
+def effects(tally: TotalTally, arms: Ints) -> Band:
+    """The effects of some arms on totals, with ±2 deviations, as far as arms add up: an estimate of a model."""
+    mean, deviation = tally.model.mean[0, arms], np.sqrt((tally.model.root[0, arms] ** 2).sum(1))
+    return Band(mean - 2.0 * deviation, mean, mean + 2.0 * deviation)
 
 
 def mean_alone(problem: Problem, tally: Tally, arms: Ints) -> Floats:

@@ -240,6 +240,8 @@ class LiftSums(Struct):
 def largest_rewards(problem: Any) -> list[float]:
     """The most that each item can contribute to the reward of a slate: all its parameters are 1."""
     reward, weights = problem.reward, problem.weights
+    if reward.totals:
+        return [1.0]
     if not reward.additive:
         return list(weights.tolist())
     states = np.array(reward.start(weights), float)

@@ -20,13 +20,14 @@ from superarm.context.design import design_of
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
+from superarm.core.totals import whole_feedback
 from superarm.decisions import counted_rows, open_record, pending_arms
 from superarm.decisions.names import Names
 from superarm.describe import build, describe
 from superarm.problem import Problem
 from superarm.service.domain import events
 from superarm.service.domain.components import ActionSpec, SlotsSpec, to_actions
-from superarm.service.domain.decision import DecisionRecord, past
+from superarm.service.domain.decision import DecisionRecord, past_of
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted
 from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
@@ -174,6 +175,8 @@ class ProblemState:
         """How many numbers a choice looks at, about."""
         problem = self.problem
         size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * self.settings.propensity_draws)
+        if problem.reward.totals:
+            size = max(size, problem.n_arms**2)
         if self.contexts is not None and (d := problem.context.dimension(problem.n_items)):
             groups = design_of(problem).n_groups(problem.support)
             size = max(size, groups * d * d // 2, problem.k * problem.n_items * d * d // 50)
@@ -186,6 +189,8 @@ class ProblemState:
     @property
     def _estimates(self) -> Claims | None:
         """Estimated parameters by arms and segments, and their problem; None for a regression."""
+        if self.problem.reward.totals:
+            return Claims(self.problem, self._share_rows) if self.learner.policy.needs_totals else None
         regression = self.contexts is not None and self.problem.context.dimension(self.problem.n_items)
         return None if regression else Claims(self.chooser.problem, self._estimate_rows)
 
@@ -196,6 +201,12 @@ class ProblemState:
             mine, rows = segments == segment, mean[segment : segment + 1]
             found[mine] = support.rows_to_items(support.rows(rows, arms[None, mine]), arms[None, mine], 0.0)[0]
         return found
+
+    def _share_rows(self, arms: Ints, segments: Ints) -> Floats:
+        """What arms are estimated to add to totals."""
+        learner = self.learner
+        view = learner.view(self.t, self.key("mind", ""))
+        return learner.policy.estimates(learner.problem, view, learner.memory)[0][0].T[arms]
 
     @property
     def t(self) -> int:
@@ -265,7 +276,7 @@ class ProblemState:
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
             self.warmed[event.id] = event.body
-            self.learner.warm_start(past(self.problem, event.arms, event.rows, event.segments), event.t)
+            self.learner.warm_start(past_of(self.problem, event), event.t)
             if self.learnt is not None:
                 self.learnt.warm(event)
         elif isinstance(event, events.Learnt) and self.learnt is not None:
@@ -381,6 +392,8 @@ def rehearse(created: Created) -> None:
         action = learner.choose(view)
         made = learner.weigh(view, action, context)
         feedback = Feedback(t, action[None], np.ones((1, len(action), state.problem.support.widest)))
+        if state.problem.reward.totals:
+            feedback = whole_feedback(t, action[None], np.ones(1))
         if made is not None:
             feedback.context = learner.contexts.answer(made, action, action)
         learner.apply(feedback, state.key("coin", ""))

@@ -35,6 +35,8 @@ Pauses = Annotated[dict[Name, Annotated[datetime, Meta(tz=True)]], Meta(max_leng
 Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
+MAX_TOTAL_ARMS = 500
+"""With so many arms of which only totals are told, a fit takes a third of a second."""
 
 
 def check_new_names(names: Iterable[str], argument: str) -> None:
@@ -270,6 +272,7 @@ def to_problem(spec: ProblemSpec) -> Problem:
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
     reward = to_reward(spec.reward)
+    check_totals(reward, len(spec.arms))
     context = None if spec.context is None else to_context(spec.context, spec.arms)
     problem = Problem(len(spec.arms), len(names), reward, actions, spec.weights, support, context)
     check_context(problem)
@@ -303,6 +306,13 @@ def check_size(n_arms: int, n_items: int, support: dict[str, list[str]] | None) 
     if entries > MAX_ENTRIES:
         wrong = f"{n_arms} arms x {n_items} items" if support is None else f"{entries} entries"
         raise InvalidArgument("arms" if support is None else "support", wrong, f"at most {MAX_ENTRIES}")
+
+
+def check_totals(reward: Reward, n_arms: int) -> None:
+    """Refuse more arms than can be learnt from totals while others wait."""
+    if reward.totals and n_arms > MAX_TOTAL_ARMS:
+        wrong = f"{n_arms} arms, of which only totals are told"
+        raise InvalidArgument("arms", wrong, f"give at most {MAX_TOTAL_ARMS}, or groups of arms")
 
 
 def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Sparse:

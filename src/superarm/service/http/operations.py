@@ -200,7 +200,8 @@ async def post_arms(call: Call) -> Answer:
 @operation("POST", f"{P}/outcomes", "feedback", APPLIED, MOST, schemas.PastBody, PAST)
 async def post_outcomes(call: Call) -> Answer:
     """Outcomes without a decision: a warm start from logs."""
-    applied = await call.change(admin.plan_outcomes, sum(map(len, call.body.outcomes)))
+    size = sum(map(len, call.body.outcomes)) + sum(len(part.arms) for part in call.body.sets)
+    applied = await call.change(admin.plan_outcomes, size)
     return 200, replies.AppliedReply(applied, False, "complete")
 
 

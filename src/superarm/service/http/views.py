@@ -12,6 +12,7 @@ from superarm.agent.decisions import Decision, MadeDecision
 from superarm.agent.explanations import Explanation, explain_decision
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
+from superarm.core.totals import TotalTally
 from superarm.decisions import to_flat, unasked
 from superarm.service import replies
 from superarm.service.domain import events
@@ -123,6 +124,8 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
         for part in (tally.counts(tally.pulls), tally.mean, tally.deviation)
     )
     seen = counts.astype(int).tolist()
+    if isinstance(tally, TotalTally):
+        mean, deviation = tally.model.mean[:, arm], np.sqrt((tally.model.root[:, arm] ** 2).sum(1))
     return replies.ArmRow(
         learner.arms.all[arm],
         int(tally.pulls[0, arm]),
@@ -165,7 +168,8 @@ def explanation(problem: str, found: Explanation) -> replies.ExplanationReply:
         effects = [replies.FeatureEffect(name, effect) for name, effect in arm.features]
         estimates = arm.estimate.tolist(), arm.optimistic.tolist()
         arms.append(replies.ExplainedArmReply(arm.name, *estimates, arm.gain, arm.estimated_gain, effects))
-    return replies.ExplanationReply(found.decision.id, problem, arms)
+    worth = UNSET if found.worth is None else replies.WorthReply(*found.worth)
+    return replies.ExplanationReply(found.decision.id, problem, arms, worth)
 
 
 MAX_NAMES = 100

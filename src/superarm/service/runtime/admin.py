@@ -21,7 +21,7 @@ from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
 from superarm.service.domain.components import each_arm
 from superarm.service.domain.context_spec import check_context
-from superarm.service.domain.decision import past
+from superarm.service.domain.decision import past, past_of
 from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Warmed
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.ledger import Key
@@ -143,6 +143,7 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     specs.check_new_names(add, "add")
     if len(learner.arms.all) + len(add) > specs.MAX_ARMS:
         raise invalid("add", "too many arms", f"a problem has at most {specs.MAX_ARMS}")
+    specs.check_totals(learner.problem.reward, len(learner.arms.all) + len(add))
     names = Names([*learner.arms.all, *add], "arms")
     retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
     again = known.intersection(body.add).difference(body.retire)
@@ -244,6 +245,10 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
             raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
         return None
     specs.check_new_names([body.id], "id")
+    if learner.problem.reward.totals:
+        return _past_totals(learner, body, digest)
+    if not body.arms:
+        raise invalid("arms", "missing", "give arms and outcomes; sets are for the reward total")
     arms = [arm_numbers(learner.arms, [arm], "arms")[0] for arm in body.arms]
     widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
     if tuple(len(row) for row in body.outcomes) != widths:
@@ -253,6 +258,15 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
     segments = context.segments(given) if context is not None and given is not None else given
     t = learner.learner.past_round(past(learner.problem, arms, rows, segments))
     return Warmed(now_ms(), body.id, digest, arms, rows, t, segments)
+
+
+def _past_totals(learner: ProblemState, body: PastBody, digest: str) -> Warmed:
+    if not body.sets or body.arms or body.outcomes:
+        raise invalid("sets", "missing, and the reward is total", "give sets, each with arms and a total, and no arms")
+    sets = [tuple(sorted(arm_numbers(learner.arms, part.arms, "sets.arms"))) for part in body.sets]
+    totals = [(own, part.total, body.n) for own, part in zip(sets, body.sets, strict=True)]
+    event = Warmed(now_ms(), body.id, digest, [], [], totals=totals)
+    return replace(event, t=learner.learner.past_round(past_of(learner.problem, event)))
 
 
 log = logging.getLogger("superarm.learning")

@@ -130,6 +130,7 @@ def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, dige
         context=stored,
         born=learner.born,
         silence=settings.silence,
+        joint=learner.problem.reward.totals,
     )
 
 

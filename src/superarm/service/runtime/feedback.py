@@ -32,7 +32,9 @@ async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: 
 
     def plan(state: ProblemState, record: DecisionRecord) -> Told | None:
         reader = Reader(state.problem, state.arms, state.items, state.triggered)
-        told = read_answer(reader, record, Reported(body.outcome, body.seen, body.arms, body.feedback))
+        parts = None if body.totals is None else [(part.arms, part.total) for part in body.totals]
+        given = Reported(body.outcome, body.seen, body.arms, body.feedback, total=body.total, totals=parts, n=body.n)
+        told = read_answer(reader, record, given)
         whole, learn_late = body.feedback is None, state.settings.late == "learn"
         return feedback(record, told, amend=body.amend, learn_late=learn_late, whole=whole, at=now_ms())
 
