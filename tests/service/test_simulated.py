@@ -13,9 +13,11 @@ from superarm.service.errors import unknown
 from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.writer import Writer
-from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.postgres import SESSION_SECONDS, Postgres
 
-from .simulated.trial import play
+from .simulated.clients import spec
+from .simulated.trial import end, play
+from .simulated.world import Worker, World
 
 FIRST_SEED, MANY_SEEDS = 100, 1_500
 
@@ -51,6 +53,32 @@ def test_the_command_plays_a_seed_again_in_another_process():
     command = [sys.executable, "-m", "tests.service.simulated", "--seed", "5", "--operations", "60"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert f"digest {play(5, 60).digest[:16]}" in ended.stdout
+
+
+def test_a_worker_whose_session_has_ended_does_not_say_that_a_deleted_problem_exists():
+    """Seed 1137 found it: 200 for the creation, and then 404 for all that followed."""
+    world = World(0, single=False)
+
+    async def send(worker: Worker, method: str, body: object = None) -> int:
+        while not worker.ready:
+            await asyncio.sleep(0.1)
+        return (await world.request(worker, method, "/v1/problems/p", body, lambda status, said: None))[0]
+
+    async def live() -> list[int]:
+        one, other = world.start_worker(), world.start_worker()
+        statuses = [await send(one, "PUT", spec("bc_ucb"))]
+        one.stopped = True
+        await asyncio.sleep(2 * SESSION_SECONDS)
+        statuses.append(await send(other, "DELETE"))
+        again = asyncio.ensure_future(send(one, "PUT", spec("bc_ucb")))
+        await asyncio.sleep(SESSION_SECONDS)  # the request is there before the worker goes on
+        one.resume()
+        statuses.append(await again)
+        await end(world)
+        return statuses
+
+    with world.ruling():
+        assert world.loop.run(live()) in ([201, 200, 201], [201, 200, 503])
 
 
 REAL_COMMIT, REAL_APPLY, REAL_ADOPT = Writer.commit, Coordinator._apply, Ledger.adopt

@@ -62,7 +62,7 @@ async def _play(world: World, book: Book, operations: int, n_workers: int) -> No
     befall.cancel()
     faults.heal()
     await _compare(world, book, clients[0])
-    await _end(world)
+    await end(world)
 
 
 async def _compare(world: World, book: Book, client: Client) -> None:
@@ -110,7 +110,7 @@ def _compare_states(world: World, book: Book) -> None:
                 book.fault(f"worker {worker.name} holds another state of {key} than the log gives")
 
 
-async def _end(world: World) -> None:
+async def end(world: World) -> None:
     """Cancel what still runs, so that nothing is left for the next seed."""
     own = asyncio.current_task()
     tasks = [task for part in list(world.loop.tasks.values()) for task in part if task is not own and not task.done()]
