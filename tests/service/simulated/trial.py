@@ -1,7 +1,6 @@
 """One seed: clients and faults until all operations are answered, then peace, and the comparison with the book."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import random
@@ -116,5 +115,5 @@ async def end(world: World) -> None:
     tasks = [task for part in list(world.loop.tasks.values()) for task in part if task is not own and not task.done()]
     for task in tasks:
         task.cancel()
-    with contextlib.suppress(asyncio.TimeoutError):
+    if tasks:
         await asyncio.wait(tasks, timeout=5.0)
