@@ -41,7 +41,9 @@ from superarm.warehouse import segment_number
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
     """Create a problem; False if the same one exists. Another problem of that name is a conflict."""
-    known = coordinator.ledger.problems.get((tenant, name))
+    if (known := coordinator.ledger.problems.get((tenant, name))) is not None:
+        await coordinator.ownership.confirm((tenant, name))  # another worker may have deleted it
+        known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
         specs.check_new_names([name], "name")
         spec = await asyncio.to_thread(_check, spec)

@@ -49,6 +49,9 @@ class AllProblems:
         """Have a name while a problem is created under it."""
         yield
 
+    async def confirm(self, problem: Key) -> None:
+        """Make sure that a problem in memory is what the log says."""
+
     async def leave(self, problem: Key) -> None:
         """Give up the name of a problem that was deleted."""
 
@@ -119,6 +122,13 @@ class OwnedProblems:
         try:
             yield
         finally:
+            await self.leave(problem)
+
+    async def confirm(self, problem: Key) -> None:
+        """Make sure that a problem is still ours: a worker that was stopped does not know that its session ended."""
+        await self._coordinator.writer.run(self._shards.claims)
+        if not self._is_mine(problem):
+            await self._own(problem)
             await self.leave(problem)
 
     async def leave(self, problem: Key) -> None:
