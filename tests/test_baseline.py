@@ -104,3 +104,18 @@ def test_a_product_that_sells_is_found_below_a_list_that_sells_nothing():
     policy = sa.pooled_thompson(baseline=range(12))
     done = sa.simulate(instance, {"": policy}, 2000, 8, seed=1, rounds=[1700, 2000], progress=False)
     assert np.diff(done.regret[""]).mean() / 150.0 < 0.3
+
+
+def test_a_product_of_the_list_that_is_known_to_be_worse_in_a_segment_leaves_it_there():
+    """7.5 % of 6,000 views against 10.5 % of 4,000: six standard deviations of the difference, and one in a million."""
+    rng, n = np.random.default_rng(0), 12
+    context = sa.Context(sa.Features(categorical={"market": ["DE", "FR"]}))
+    problem = sa.Problem(n, 1, sa.Linear(), sa.Subsets(4), context=context)
+    rate = np.tile(np.linspace(0.12, 0.06, n), (2, 1))
+    rate[1, 0], rate[1, 6] = 0.075, 0.105
+    views = [(s, j) for s in range(2) for j in range(n) for _ in range(6000 if j < 4 else 4000)]
+    clicks = [[float(rng.random() < rate[s, j])] for s, j in views]
+    past = problem.past([j for _, j in views], clicks, contexts=[{"market": ["DE", "FR"][s]} for s, _ in views])
+    agent = sa.Agent(problem, sa.pooled_thompson(baseline=range(n), cautious=0), seed=0, tally=past)
+    assert sorted(agent.ask(context={"market": "DE"}).action) == [0, 1, 2, 3]
+    assert sorted(agent.ask(context={"market": "FR"}).action) == [1, 2, 3, 6]

@@ -124,14 +124,14 @@ class Account:
         return np.maximum(total_worth(worth, batch) / total_worth(self.worth, self.listed) - 1.0, 0.0)
 
     def careful(self, own: "Posterior") -> Floats:
-        """The means of entries, those of the list raised and all others lowered by a standard deviation of their arm.
+        """The means of entries, those of the list raised and all others lowered by a standard deviation.
 
         At these the best batch is the list until it is known that another one is better.
         """
         sign = np.full(self.worth.shape, -1.0)
         _put(sign, self.listed, self.listed >= 0, 1.0)
-        factor = np.maximum(0.0, 1.0 + sign / np.sqrt(own.shape))
-        return np.minimum(own.means() * self.problem.support.by_arm(factor), 0.999)
+        factor = np.maximum(0.0, 1.0 + self.problem.support.by_arm(sign) * own.spread())
+        return np.minimum(own.means() * factor, 0.999)
 
     def trial_due(self, later: bool, loss: float) -> Bools:
         """Whether this decision shows an arm that is not known, whatever the account says, (R, 1).

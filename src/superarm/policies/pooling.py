@@ -269,6 +269,15 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return a if b is None else a / (a + b)
 
+    def spread(self) -> Any:
+        """The coefficients of variation of entries, broadcast to them: they fall as the entry itself is seen.
+
+        That of a Beta distribution with few events is 1 / sqrt(a). What is expected of the entry errs with its arm.
+        """
+        by_arm = self.observed.support.by_arm(1.0 / self.shape)
+        a, b = self._shapes(self.shape / self.rate)
+        return np.sqrt(by_arm if b is None else 1.0 / a + ((a - self.s) / a) ** 2 * by_arm)
+
     def draw(self, sharpness: Any, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
         """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
 

@@ -362,7 +362,7 @@ def dependent_clicks(
 def top_arms(p: Any, k: int) -> Instance:
     """The ``k`` best of the arms with the means ``p``: independent Bernoulli outcomes that add up, multiple plays.
 
-    >>> top_arms([0.7, 0.6, 0.5, 0.4, 0.3], 2).value([0, 1])
+    >>> round(top_arms([0.7, 0.6, 0.5, 0.4, 0.3], 2).value([0, 1]), 12)
     1.3
     """
     means = np.array(p, float).reshape(-1, 1)
