@@ -104,7 +104,7 @@ def build_server(service: "Connection") -> Any:
     @tool
     def tell_total(
         problem: str, decision: str, total: float, arms: list[str] | None = None, n: int = 1, amend: bool = False
-    ) -> dict[str, Any]:
+    ) -> TellResult:
         """Report what all arms of a decision did together, or some of its arms, as a number from 0 to 1.
 
         For problems whose reward is total, such as a score of a prompt with several examples. The total is the mean of
@@ -115,9 +115,7 @@ def build_server(service: "Connection") -> Any:
         return {"learnt": agent.tell(decision, **told, n=n, amend=amend)}
 
     @tool
-    def tell_scores(
-        problem: str, decision: str, scores: dict[str, float | None], amend: bool = False
-    ) -> dict[str, Any]:
+    def tell_scores(problem: str, decision: str, scores: dict[str, float | None], amend: bool = False) -> TellResult:
         """Report the scores of arms of a decision, for problems with a scale of scores, in its units.
 
         null says that an arm has no score and will have none; arms that are left out can be told later.
