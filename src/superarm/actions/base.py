@@ -63,7 +63,7 @@ class Actions(Component):
         return 1.0 if self.matroid else math.inf
 
     def capacity(self, n_arms: int) -> int:
-        """The size of the largest batch."""
+        """The size of the largest batch, or an upper bound of it where that is hard to know."""
         raise NotImplementedError
 
     def start(self, eligible: Bools) -> Any:
