@@ -43,6 +43,32 @@ def test_prices_change_and_models_come_and_go_without_losing_what_was_learnt(nam
     assert again.ask().arms == agent.ask().arms
 
 
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("way", ["change_prices", "add_arms", "worth"])
+def test_a_new_model_has_room_in_a_ladder_that_could_try_all(k, way):
+    """A sixth model, which succeeds most often and costs least, was never tried where five had filled the list."""
+    skill, prices = {"a": 0.45, "b": 0.5, "c": 0.6, "d": 0.75, "e": 0.85, "new": 0.95}, [0.03, 0.05, 0.2, 0.6, 1.2]
+    learns, rng = way == "add_arms", np.random.default_rng(0)
+    problem = sa.Problem(5, 1 + learns, sa.Coverage(), sa.Subsets(k), weights=[1, 0][: 1 + learns])
+    spend = {} if way == "worth" else {"spend": 0.35}
+    agent = sa.Agent(problem, ladder(None if learns else prices, scale=8.0, **spend), arms=list(skill)[:5], seed=0)
+    cost = dict(zip(skill, [*prices, 0.01], strict=True))
+    for n in range(600):
+        if n == 300 and way == "add_arms":
+            agent.add_arms(["new"])
+        elif n == 300:
+            agent.change_prices({"new": 0.01})
+        decision, done = agent.ask(), False
+        outcome, seen = np.zeros((len(decision.arms), problem.n_items)), np.zeros((len(decision.arms), 1), bool)
+        for place, arm in enumerate(decision.arms):
+            if not done:
+                seen[place], done = True, rng.random() < skill[arm]
+                outcome[place] = [done, 1.0 - cost[arm] / 8.0][: problem.n_items]
+        agent.tell(decision, outcome, seen=np.repeat(seen, problem.n_items, 1))
+    assert agent.problem.k == (6 if k == 5 else 2)
+    assert k == 2 or agent.tally.counts(agent.tally.pulls)[0, 0, -1] > 200.0
+
+
 def test_a_change_of_prices_that_does_not_fit_changes_nothing():
     for name, (prices, budget, match) in {
         "set": ({"a": 1.0, "b": 1.0, "c": 1.0}, None, "buys no arm"),

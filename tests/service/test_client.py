@@ -312,6 +312,7 @@ def test_a_ladder_with_a_spend_is_served_and_its_spend_changes(service):
     play(80)
     assert np.mean(spent[140:]) == pytest.approx(0.08, rel=0.15)
     assert {row["arm"]: row["pulls"] > 0 for row in agent.statistics()} == dict.fromkeys(costs, True)
+    assert set(agent.ask(pinned=list(costs)).arms) == set(costs)  # there were two places
 
 
 def test_calls_of_an_asynchronous_client_are_awaited_and_others_have_a_turn(served):

@@ -12,7 +12,8 @@ import numpy as np
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from superarm.agent.growth import with_arms, with_items
+from superarm.actions import Subsets
+from superarm.agent.growth import with_arms, with_items, with_room
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.core.tally import Tally
@@ -21,7 +22,13 @@ from superarm.decisions.names import Names
 from superarm.items.counts import learn_answers
 from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
-from superarm.service.domain.components import KnapsackParameters, KnapsackSpec, each_arm
+from superarm.service.domain.components import (
+    KnapsackParameters,
+    KnapsackSpec,
+    SubsetsParameters,
+    SubsetsSpec,
+    each_arm,
+)
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past, past_of
 from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Summed, Warmed
@@ -156,6 +163,10 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     again = known.intersection(body.add).difference(body.retire)
     restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
     actions = body.actions if add or body.actions != learner.actions else None
+    now = learner.problem.actions
+    room = with_room(now, learner.learner.declared, learner.problem.n_arms, len(add))
+    if add and actions is None and isinstance(room, Subsets) and room is not now and room.k <= specs.MAX_K:
+        actions = SubsetsSpec(SubsetsParameters(room.k))
     if not (add or retire or restore or actions):
         return None
     if not (add or actions):
