@@ -84,6 +84,24 @@ def test_a_change_of_prices_that_does_not_fit_changes_nothing():
         learnt(sa.Subsets(2), rounds=1).change_prices({"a": 1.0})
 
 
+@pytest.mark.parametrize("spend", [0, 0.0, -1.0])
+def test_a_spend_of_nothing_is_refused(spend):
+    with pytest.raises(sa.InvalidArgument, match="spend"):
+        ladder([0.1, 0.2], spend=spend)
+
+
+def test_a_scale_below_the_dearest_price_is_refused():
+    """Of bills above the scale a part was not counted: a ladder of $0.35 spent $0.56."""
+    problem = sa.Problem(2, 2, sa.Coverage(), sa.Subsets(2), weights=[1, 0])
+    with pytest.raises(sa.InvalidArgument, match=r"scale: 0\.5, and the dearest arm costs 1\.2; give the largest bill"):
+        sa.Agent(problem, ladder([0.1, 1.2], scale=0.5, spend=0.35))
+    agent = sa.Agent(problem, ladder([0.1, 1.2], scale=1.2, spend=0.35), arms=["a", "b"])
+    with pytest.raises(sa.InvalidArgument, match="dearest arm costs 2"):
+        agent.change_prices({"b": 2.0})
+    assert agent.policy.costs.tolist() == [0.1, 1.2]
+    sa.Agent(sa.Problem(2, 1, sa.Coverage(), sa.Subsets(2)), ladder([0.1, 4.0], spend=0.35))  # nothing is learnt
+
+
 def test_a_decision_with_a_budget_of_its_own():
     agent = learnt(sa.Knapsack([0.1, 0.2, 0.3], 0.6))
     for budget in (0.1, 0.3, 0.45, 2.0, None):
