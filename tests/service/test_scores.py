@@ -206,7 +206,11 @@ def test_wrong_scores_are_refused(http):
     assert "tell the score of each arm" in wrong
     assert "scores" in tell(http, name, decision["id"], 422, scores={shown[0]: "high"})
     tell(http, name, decision["id"], scores={shown[0]: 5.0})
-    assert "another score was told before" in tell(http, name, decision["id"], 409, scores={shown[0]: 4.0})
+    refused = tell(http, name, decision["id"], 409, scores={shown[0]: 4.0})
+    assert f"arm {shown[0]!r}: another score was told before" in refused
+    tell(http, name, decision["id"], scores={shown[1]: None})
+    refused = tell(http, name, decision["id"], 409, scores={shown[1]: 4.0})
+    assert f"arm {shown[1]!r} was told as unseen before; send amend: true to replace that" in refused
     plain = f"scores-{next(_names)}"
     http.put(path(plain), json={"arms": ARMS, "k": 2}).raise_for_status()
     made = ask(http, plain)

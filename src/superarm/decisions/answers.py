@@ -20,16 +20,28 @@ Rows = dict[int, Floats]
 """A row for each arm: a value, ``UNSEEN`` or ``UNKNOWN`` for each of its items."""
 
 
+class Remedies(NamedTuple):
+    """How a caller replaces what was told, and what stays pending: in Python's words by default."""
+
+    amend: str = "give amend=True"
+    later: str = "with more=True, what is missing stays pending"
+
+
+HTTP = Remedies("send amend: true", "an arm that is left out stays pending")
+
+
 class ReadAnswer(NamedTuple):
     """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
 
     Beside totals, rows are those of arms that were not observed. ``scores`` are those of which the rows were made, by
-    arm, as they were told.
+    arm, as they were told. ``names`` of all arms and ``remedies`` are for what is refused.
     """
 
     rows: Rows
     totals: tuple[Part, ...] = ()
     scores: Mapping[int, float] = {}
+    names: Sequence[str] = ()
+    remedies: Remedies = Remedies()
 
 
 class Reported(NamedTuple):
@@ -68,6 +80,7 @@ class Reader(NamedTuple):
     triggered: bool = True
     gaps: bool = True
     wide: bool = False
+    remedies: Remedies = Remedies()
 
     def size(self, record: DecisionRecord[Any], arm: int) -> int:
         """How many items an arm has in a decision."""
@@ -86,6 +99,10 @@ class Reader(NamedTuple):
 
 def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
+    return _read(reader, record, answer)._replace(names=reader.arms.all, remedies=reader.remedies)
+
+
+def _read(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
     if sum(way is not None for way in ways) != 1:
         others = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
