@@ -80,6 +80,9 @@ def test_a_change_of_prices_that_does_not_fit_changes_nothing():
         with pytest.raises(sa.InvalidArgument, match=match):
             agent.change_prices(prices | {"new": 2.0}, budget)
         assert agent.to_state() == before
+    for wrong in ("x", None, float("nan")):
+        with pytest.raises(sa.InvalidArgument, match="prices"):
+            learnt(sa.Knapsack([0.1, 0.2, 0.3], 0.3), rounds=1).change_prices({"a": wrong})
     with pytest.raises(sa.InvalidArgument, match="no arm has a price"):
         learnt(sa.Subsets(2), rounds=1).change_prices({"a": 1.0})
 

@@ -239,7 +239,11 @@ def test_fractions_that_are_told_as_chances_warn_once(monkeypatch):
     [
         ([1.0, 2.0], "scores: shape (2,); give 3, one for each arm in the order of the decision"),
         ([[1.0, 2.0, 3.0]], "scores: shape (1, 3); give 3"),
-        ([1.0, "high", 2.0], "scores: str is not an array of numbers"),
+        ([1.0, "high", 2.0], "scores: 'high' is not a number; give numbers, or None where none was seen"),
+        (["8", "6", "7"], "scores: '8' is not a number"),
+        ([1.0, True, 2.0], "scores: True is not a number"),
+        (np.array([True, False, True]), "is not a number"),
+        ({"a": False}, "scores: False is not a number"),
         ([1.0, float("inf"), 2.0], "give finite numbers"),
         ({"nobody": 1.0}, "unknown name 'nobody'"),
     ],

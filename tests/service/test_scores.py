@@ -188,7 +188,7 @@ def test_many_scores_beyond_the_scale_are_a_warning(http):
         ({"items": ["x", "y"]}, "items"),
         ({"weights": [1.0]}, "weights"),
         ({"scores": {"low": 0}}, "give low and high, or edges"),
-        ({"scores": {"low": 1, "high": 0}}, "scores.edges"),
+        ({"scores": {"low": 1, "high": 0}}, "scores.low: 1, and high is 0; give low < high"),
         ({"scores": {"low": 0, "high": 1, "utility": [0, 1]}}, "scores.utility"),
         ({"settings": {"at_window_end": 0.5}}, "give 0, which stands for the lowest score"),
     ],
@@ -204,6 +204,7 @@ def test_wrong_scores_are_refused(http):
     assert "is not in the slate" in tell(http, name, decision["id"], 422, scores={other: 1.0})
     wrong = tell(http, name, decision["id"], 422, feedback=[{"arm": shown[0], "value": 0.5}])
     assert "tell the score of each arm" in wrong
+    assert "scores: missing; give the score of each arm" in tell(http, name, decision["id"], 422)
     assert "scores" in tell(http, name, decision["id"], 422, scores={shown[0]: "high"})
     tell(http, name, decision["id"], scores={shown[0]: 5.0})
     refused = tell(http, name, decision["id"], 409, scores={shown[0]: 4.0})

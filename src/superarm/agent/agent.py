@@ -635,11 +635,21 @@ class Agent:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Agent":
         """The agent that ``to_state`` described; it continues bit for bit."""
-        from superarm.agent.state import STATE_VERSION, decisions_from_plain, learner_from_plain
+        from superarm.agent.state import STATE_VERSION
 
         version = state.get("version") if isinstance(state, dict) else None
         if version != STATE_VERSION:
             raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
+        try:
+            return cls._restored(state)
+        except KeyError as error:
+            remedy = "give all that to_state returned"
+            raise InvalidArgument("state", f"the key {error} is missing", remedy) from None
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> "Agent":
+        from superarm.agent.state import decisions_from_plain, learner_from_plain
+
         agent = cls.__new__(cls)
         agent._lock = threading.RLock()
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))

@@ -104,6 +104,8 @@ def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -
 
 def _read(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
+    if all(way is None for way in ways) and reader.problem.thresholds is not None:
+        raise InvalidArgument("scores", "missing", "give the score of each arm")
     if sum(way is not None for way in ways) != 1:
         others = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
         wrong = "given beside others" if others else "give feedback or outcome, and not both"
@@ -194,6 +196,8 @@ def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
     for arm, score in given.items():
         if score is None or (isinstance(score, float) and math.isnan(score)):
             rows[arm] = np.full(len(scale), missing)
+        elif isinstance(score, str | bool | np.bool_):
+            raise InvalidArgument("scores", f"{score!r} is not a number", "give numbers, or None where none was seen")
         else:
             scores[arm] = float(floats(score, "scores", low=-HUGE, high=HUGE))
             rows[arm] = scale.encode(scores[arm])
