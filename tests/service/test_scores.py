@@ -182,6 +182,12 @@ def test_many_scores_beyond_the_scale_are_a_warning(http):
     assert any("2 of 102 scores lie beyond the scale from -5 to 10" in one for one in warnings)
 
 
+def test_a_best_score_of_one_arm_is_a_warning(http):
+    for k, expected in ((1, ["each slate has one of 4 arms, so that there is no best of several scores"]), (2, [])):
+        found = http.get(path(create(http, k=k))).json()["warnings"]
+        assert [one.split(":")[0] for one in found] == expected
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -188,6 +188,10 @@ def _with_prices(learner: ProblemState, body: ArmsBody) -> ArmsBody:
     """The same with the action set that has the prices and the budget; arms that have a price are added."""
     if not body.prices and body.budget is None:
         return body
+    if learner.settings.policy.name == "ladder":
+        wrong = "a ladder learns what arms cost from the second item of feedback, and has no prices"
+        remedy = "name new arms in add, and change spend in the policy of the settings"
+        raise invalid("prices" if body.prices else "budget", wrong, remedy)
     if not isinstance(learner.actions, KnapsackSpec) or body.actions is not None:
         remedy = "leave prices and budget out, or have actions knapsack and give none anew"
         raise invalid("prices", "the problem has no knapsack, or actions are given", remedy)
