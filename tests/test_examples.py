@@ -125,6 +125,7 @@ def test_what_was_learnt_outlives_a_change_of_models_and_prices(endpoint, tmp_pa
     def pulls(n: int, *models: str) -> dict[str, float]:
         ask_endpoint(endpoint, n, *models, *limit, "--state", state)
         agent = sa.Agent.from_state(json.loads(state.read_text()))
+        assert limit[0] == "--budget" or agent.problem.k == len(agent.arms), "a model may never be tried"
         counts = np.broadcast_to(agent.tally.counts(agent.tally.pulls), agent.tally.total.shape)
         return dict(zip(agent.arms, counts[0, 0].tolist(), strict=True))
 

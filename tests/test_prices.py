@@ -43,6 +43,32 @@ def test_prices_change_and_models_come_and_go_without_losing_what_was_learnt(nam
     assert again.ask().arms == agent.ask().arms
 
 
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("way", ["change_prices", "add_arms", "worth"])
+def test_a_new_model_has_room_in_a_ladder_that_could_try_all(k, way):
+    """A sixth model, which succeeds most often and costs least, was never tried where five had filled the list."""
+    skill, prices = {"a": 0.45, "b": 0.5, "c": 0.6, "d": 0.75, "e": 0.85, "new": 0.95}, [0.03, 0.05, 0.2, 0.6, 1.2]
+    learns, rng = way == "add_arms", np.random.default_rng(0)
+    problem = sa.Problem(5, 1 + learns, sa.Coverage(), sa.Subsets(k), weights=[1, 0][: 1 + learns])
+    spend = {} if way == "worth" else {"spend": 0.35}
+    agent = sa.Agent(problem, ladder(None if learns else prices, scale=8.0, **spend), arms=list(skill)[:5], seed=0)
+    cost = dict(zip(skill, [*prices, 0.01], strict=True))
+    for n in range(600):
+        if n == 300 and way == "add_arms":
+            agent.add_arms(["new"])
+        elif n == 300:
+            agent.change_prices({"new": 0.01})
+        decision, done = agent.ask(), False
+        outcome, seen = np.zeros((len(decision.arms), problem.n_items)), np.zeros((len(decision.arms), 1), bool)
+        for place, arm in enumerate(decision.arms):
+            if not done:
+                seen[place], done = True, rng.random() < skill[arm]
+                outcome[place] = [done, 1.0 - cost[arm] / 8.0][: problem.n_items]
+        agent.tell(decision, outcome, seen=np.repeat(seen, problem.n_items, 1))
+    assert agent.problem.k == (6 if k == 5 else 2)
+    assert k == 2 or agent.tally.counts(agent.tally.pulls)[0, 0, -1] > 200.0
+
+
 def test_a_change_of_prices_that_does_not_fit_changes_nothing():
     for name, (prices, budget, match) in {
         "set": ({"a": 1.0, "b": 1.0, "c": 1.0}, None, "buys no arm"),
@@ -54,8 +80,29 @@ def test_a_change_of_prices_that_does_not_fit_changes_nothing():
         with pytest.raises(sa.InvalidArgument, match=match):
             agent.change_prices(prices | {"new": 2.0}, budget)
         assert agent.to_state() == before
+    for wrong in ("x", None, float("nan")):
+        with pytest.raises(sa.InvalidArgument, match="prices"):
+            learnt(sa.Knapsack([0.1, 0.2, 0.3], 0.3), rounds=1).change_prices({"a": wrong})
     with pytest.raises(sa.InvalidArgument, match="no arm has a price"):
         learnt(sa.Subsets(2), rounds=1).change_prices({"a": 1.0})
+
+
+@pytest.mark.parametrize("spend", [0, 0.0, -1.0])
+def test_a_spend_of_nothing_is_refused(spend):
+    with pytest.raises(sa.InvalidArgument, match="spend"):
+        ladder([0.1, 0.2], spend=spend)
+
+
+def test_a_scale_below_the_dearest_price_is_refused():
+    """Of bills above the scale a part was not counted: a ladder of $0.35 spent $0.56."""
+    problem = sa.Problem(2, 2, sa.Coverage(), sa.Subsets(2), weights=[1, 0])
+    with pytest.raises(sa.InvalidArgument, match=r"scale: 0\.5, and the dearest arm costs 1\.2; give the largest bill"):
+        sa.Agent(problem, ladder([0.1, 1.2], scale=0.5, spend=0.35))
+    agent = sa.Agent(problem, ladder([0.1, 1.2], scale=1.2, spend=0.35), arms=["a", "b"])
+    with pytest.raises(sa.InvalidArgument, match="dearest arm costs 2"):
+        agent.change_prices({"b": 2.0})
+    assert agent.policy.costs.tolist() == [0.1, 1.2]
+    sa.Agent(sa.Problem(2, 1, sa.Coverage(), sa.Subsets(2)), ladder([0.1, 4.0], spend=0.35))  # nothing is learnt
 
 
 def test_a_decision_with_a_budget_of_its_own():

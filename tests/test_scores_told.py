@@ -125,12 +125,25 @@ def test_scores_are_repeated_raised_and_refused_as_outcomes_are():
     assert not agent.tell(decision, scores=[1.0, None, 9.0])
     assert agent.tell(decision, scores=[2.0, None, 9.0])  # a larger one takes the place of a smaller one
     assert not agent.tell(decision, scores=[1.0, None, 9.0])  # which was told before
-    with pytest.raises(ConflictingFeedback, match="another score was told before"):
+    with pytest.raises(ConflictingFeedback, match=r"arm '\w': another score was told before.* give amend=True"):
         agent.tell(decision, scores=[2.0, None, 8.0])
     with pytest.raises(ConflictingFeedback, match="give the one to take back"):
         agent.untell(decision, scores=[1.0, None, 9.0])
     agent.untell(decision, scores=[2.0, None, 9.0])
     assert not agent.tally.total.any()
+
+
+def test_a_score_after_an_unseen_one_needs_amend_or_more():
+    agent = sa.Agent(sa.Problem(n_arms=2, items=SCALE, actions=sa.Subsets(2)), arms=["a", "b"], seed=0)
+    decision = agent.ask()
+    agent.tell(decision, scores=[None, 6])
+    unseen = f"arm '{decision.arms[0]}' was told as unseen before; give amend=True to replace that; with more=True"
+    with pytest.raises(ConflictingFeedback, match=unseen):
+        agent.tell(decision, scores=[5, 6])
+    assert agent.tell(decision, scores=[5, 6], amend=True)
+    later = agent.ask()
+    agent.tell(later, scores=[None, 6], more=True)
+    assert agent.tell(later, scores=[5, 6])
 
 
 def test_everything_is_in_the_units_of_scores():
@@ -226,7 +239,11 @@ def test_fractions_that_are_told_as_chances_warn_once(monkeypatch):
     [
         ([1.0, 2.0], "scores: shape (2,); give 3, one for each arm in the order of the decision"),
         ([[1.0, 2.0, 3.0]], "scores: shape (1, 3); give 3"),
-        ([1.0, "high", 2.0], "scores: str is not an array of numbers"),
+        ([1.0, "high", 2.0], "scores: 'high' is not a number; give numbers, or None where none was seen"),
+        (["8", "6", "7"], "scores: '8' is not a number"),
+        ([1.0, True, 2.0], "scores: True is not a number"),
+        (np.array([True, False, True]), "is not a number"),
+        ({"a": False}, "scores: False is not a number"),
         ([1.0, float("inf"), 2.0], "give finite numbers"),
         ({"nobody": 1.0}, "unknown name 'nobody'"),
     ],

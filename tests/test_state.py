@@ -137,6 +137,14 @@ def test_unknown_states_are_refused(state):
         sa.Agent.from_state(state)
 
 
+@pytest.mark.parametrize("key", ["mind", "problem", "memory", "book"])
+def test_a_state_without_a_key_is_refused_by_its_name(key):
+    state = sa.Agent(sa.Problem(2, 1, sa.Coverage(), sa.Subsets(1)), seed=0).to_state()
+    del state[key]
+    with pytest.raises(sa.InvalidArgument, match=f"state: the key '{key}' is missing"):
+        sa.Agent.from_state(state)
+
+
 if __name__ == "__main__":
     text = json.dumps(make_stored(), allow_nan=False, sort_keys=True)
     (FIXTURES / "agents.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

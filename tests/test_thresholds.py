@@ -85,7 +85,9 @@ def test_a_fitted_scale_holds_the_past_and_what_may_come():
     ("arguments", "message"),
     [
         ({}, "edges: missing; give low and high, or edges"),
-        ({"low": 1, "high": 1}, "give two or more increasing numbers"),
+        ({"low": 5, "high": 5}, "low: 5, and high is 5; give low < high"),
+        ({"low": 10, "high": 0}, "low: 10, and high is 0; give low < high"),
+        ({"edges": [1, 1]}, "give two or more increasing numbers"),
         ({"low": 0, "high": 1, "edges": [0, 1]}, "given beside low or high"),
         ({"low": 0, "high": float("nan")}, "contains NaN"),
         ({"low": 0, "high": 1, "bins": 0}, "is not a positive whole number"),

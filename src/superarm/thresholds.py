@@ -62,6 +62,8 @@ class Thresholds(Component):
             if low is None or high is None:
                 raise InvalidArgument("edges", "missing", "give low and high, or edges", "Thresholds")
             ends, bins = floats([low, high], "low and high", low=-HUGE, high=HUGE), count(bins, "bins", 1, "Thresholds")
+            if not ends[0] < ends[1]:
+                raise InvalidArgument("low", f"{ends[0]:g}, and high is {ends[1]:g}", "give low < high", "Thresholds")
             self.convert("edges", np.linspace(ends[0], ends[1], bins + 1))
         elif low is not None or high is not None:
             raise InvalidArgument("edges", "given beside low or high", "give one or the other", "Thresholds")

@@ -182,13 +182,19 @@ def test_many_scores_beyond_the_scale_are_a_warning(http):
     assert any("2 of 102 scores lie beyond the scale from -5 to 10" in one for one in warnings)
 
 
+def test_a_best_score_of_one_arm_is_a_warning(http):
+    for k, expected in ((1, ["each slate has one of 4 arms, so that there is no best of several scores"]), (2, [])):
+        found = http.get(path(create(http, k=k))).json()["warnings"]
+        assert [one.split(":")[0] for one in found] == expected
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"items": ["x", "y"]}, "items"),
         ({"weights": [1.0]}, "weights"),
         ({"scores": {"low": 0}}, "give low and high, or edges"),
-        ({"scores": {"low": 1, "high": 0}}, "scores.edges"),
+        ({"scores": {"low": 1, "high": 0}}, "scores.low: 1, and high is 0; give low < high"),
         ({"scores": {"low": 0, "high": 1, "utility": [0, 1]}}, "scores.utility"),
         ({"settings": {"at_window_end": 0.5}}, "give 0, which stands for the lowest score"),
     ],
@@ -204,9 +210,14 @@ def test_wrong_scores_are_refused(http):
     assert "is not in the slate" in tell(http, name, decision["id"], 422, scores={other: 1.0})
     wrong = tell(http, name, decision["id"], 422, feedback=[{"arm": shown[0], "value": 0.5}])
     assert "tell the score of each arm" in wrong
+    assert "scores: missing; give the score of each arm" in tell(http, name, decision["id"], 422)
     assert "scores" in tell(http, name, decision["id"], 422, scores={shown[0]: "high"})
     tell(http, name, decision["id"], scores={shown[0]: 5.0})
-    assert "another score was told before" in tell(http, name, decision["id"], 409, scores={shown[0]: 4.0})
+    refused = tell(http, name, decision["id"], 409, scores={shown[0]: 4.0})
+    assert f"arm {shown[0]!r}: another score was told before" in refused
+    tell(http, name, decision["id"], scores={shown[1]: None})
+    refused = tell(http, name, decision["id"], 409, scores={shown[1]: 4.0})
+    assert f"arm {shown[1]!r} was told as unseen before; send amend: true to replace that" in refused
     plain = f"scores-{next(_names)}"
     http.put(path(plain), json={"arms": ARMS, "k": 2}).raise_for_status()
     made = ask(http, plain)

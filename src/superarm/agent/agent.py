@@ -14,7 +14,7 @@ from superarm.actions.base import Actions
 from superarm.actions.knapsack import Knapsack
 from superarm.agent.decisions import Decision, Decisions, MadeDecision, Record
 from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
-from superarm.agent.growth import require_actions
+from superarm.agent.growth import require_actions, with_room
 from superarm.agent.learner import Learner
 from superarm.agent.recommendation import recommend
 from superarm.agent.scores import Claimed, Fractions, ScoreCounts, claim_of
@@ -560,6 +560,9 @@ class Agent:
                 self.problem.actions.validate(self.problem.n_arms + (new if isinstance(new, int) else len(new)))
             except InvalidArgument as error:
                 raise InvalidArgument("actions", f"it does not fit the new arms ({error.wrong})", remedy) from None
+            n = new if isinstance(new, int) else len(new)
+            room = with_room(self.problem.actions, learner.declared, self.problem.n_arms, n)
+            actions = None if room is self.problem.actions else room
         if is_frame(features) and not isinstance(new, int):
             names = [str(name) for name in new]
             features, _ = align(features, Labels("arms", names, names), None, name="features")
@@ -571,9 +574,9 @@ class Agent:
     ) -> None:
         """Change what some arms cost, by name, and the budget; all that was learnt stays.
 
-        Names that are not known yet are new arms. Arms in ``retire`` are in no further decision; ``add_arms`` brings
-        them back. The ``budget`` is that of a ``Knapsack``, or the mean spend of ``ladder(…, spend=…)``, whose account
-        begins anew. Any error leaves the agent as it was.
+        Names that are not known yet are new arms; a ladder that could try all arms still can. Arms in ``retire`` are in
+        no further decision; ``add_arms`` brings them back. The ``budget`` is that of a ``Knapsack``, or the mean spend
+        of ``ladder(…, spend=…)``, whose account begins anew. Any error leaves the agent as it was.
 
         >>> import superarm as sa
         >>> problem = Problem(2, 1, sa.Coverage(), sa.Knapsack([0.03, 0.10], budget=0.10))
@@ -632,11 +635,21 @@ class Agent:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Agent":
         """The agent that ``to_state`` described; it continues bit for bit."""
-        from superarm.agent.state import STATE_VERSION, decisions_from_plain, learner_from_plain
+        from superarm.agent.state import STATE_VERSION
 
         version = state.get("version") if isinstance(state, dict) else None
         if version != STATE_VERSION:
             raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
+        try:
+            return cls._restored(state)
+        except KeyError as error:
+            remedy = "give all that to_state returned"
+            raise InvalidArgument("state", f"the key {error} is missing", remedy) from None
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> "Agent":
+        from superarm.agent.state import decisions_from_plain, learner_from_plain
+
         agent = cls.__new__(cls)
         agent._lock = threading.RLock()
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))

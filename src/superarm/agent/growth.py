@@ -8,6 +8,7 @@ import numpy as np
 from superarm.actions.base import Actions
 from superarm.actions.knapsack import Knapsack
 from superarm.actions.matroids import Laminar
+from superarm.actions.subsets import Subsets
 from superarm.core.arrays import Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
@@ -49,14 +50,26 @@ def with_prices(
         raise InvalidArgument("prices", wrong, "leave them out, or begin with Knapsack(costs, budget) or ladder(costs)")
     if budget is not None and isinstance(owner, Ladder):
         raise InvalidArgument("budget", "the ladder has a worth, and no budget", "take ladder(costs, spend=…)")
-    n_arms = max(len(owner.costs), 1 + max(prices, default=0))
-    costs = np.pad(owner.costs, (0, n_arms - len(owner.costs)))
+    n_known = len(owner.costs)
+    n_arms = max(n_known, 1 + max(prices, default=0))
+    costs = np.pad(owner.costs, (0, n_arms - n_known))
     costs[list(prices)] = list(prices.values())
     limit: Any = {} if budget is None else {"budget" if owner is actions else "spend": budget}
     owner = replace(owner, costs=costs, **limit)
     if isinstance(owner, Knapsack):
         return owner, policy
-    return actions, replace(policy, oracle=owner) if isinstance(owner, Ladder) else owner  # type: ignore[call-arg]
+    own = replace(policy, oracle=owner) if isinstance(owner, Ladder) else owner  # type: ignore[call-arg]
+    return with_room(actions, policy, n_known, n_arms - n_known), own
+
+
+def with_room(actions: Actions, policy: Policy[Any], n_arms: int, n: int) -> Actions:
+    """The action set with room for ``n`` more arms, if it is that of a ladder and had room for all ``n_arms``.
+
+    >>> with_room(Subsets(2), SpendLadder(1.0), 2, 1), with_room(Subsets(2), SpendLadder(1.0), 3, 1)
+    (Subsets(3), Subsets(2))
+    """
+    ladder = isinstance(policy, SpendLadder) or isinstance(getattr(policy, "oracle", None), Ladder)
+    return Subsets(n_arms + n) if ladder and type(actions) is Subsets and actions.k == n_arms else actions
 
 
 def require_actions(problem: Problem, actions: Any) -> None:

@@ -10,7 +10,7 @@ from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
 from superarm.agent.growth import with_arms, with_items, with_prices, without_items
 from superarm.core import streams
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints, floats
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback, Tally, View
@@ -302,7 +302,8 @@ class Learner:
         """
         new = [name for name in prices if self.arms.number(name) is None]
         places = {name: len(self.arms.all) + n for n, name in enumerate(new)}
-        numbers: Any = {places.get(name, self.arms.number(name)): float(price) for name, price in prices.items()}
+        given = zip(prices, floats([*prices.values()], "prices", low=0.0, high=np.inf).tolist(), strict=True)
+        numbers: Any = {places.get(name, self.arms.number(name)): price for name, price in given}
         actions, policy = with_prices(self.problem.actions, self.declared, numbers, budget)
         before, self.declared = self.declared, policy
         try:

@@ -20,16 +20,28 @@ Rows = dict[int, Floats]
 """A row for each arm: a value, ``UNSEEN`` or ``UNKNOWN`` for each of its items."""
 
 
+class Remedies(NamedTuple):
+    """How a caller replaces what was told, and what stays pending: in Python's words by default."""
+
+    amend: str = "give amend=True"
+    later: str = "with more=True, what is missing stays pending"
+
+
+HTTP = Remedies("send amend: true", "an arm that is left out stays pending")
+
+
 class ReadAnswer(NamedTuple):
     """An answer that was checked: rows of arms or, where only totals are told, totals of sets of arms.
 
     Beside totals, rows are those of arms that were not observed. ``scores`` are those of which the rows were made, by
-    arm, as they were told.
+    arm, as they were told. ``names`` of all arms and ``remedies`` are for what is refused.
     """
 
     rows: Rows
     totals: tuple[Part, ...] = ()
     scores: Mapping[int, float] = {}
+    names: Sequence[str] = ()
+    remedies: Remedies = Remedies()
 
 
 class Reported(NamedTuple):
@@ -68,6 +80,7 @@ class Reader(NamedTuple):
     triggered: bool = True
     gaps: bool = True
     wide: bool = False
+    remedies: Remedies = Remedies()
 
     def size(self, record: DecisionRecord[Any], arm: int) -> int:
         """How many items an arm has in a decision."""
@@ -86,7 +99,13 @@ class Reader(NamedTuple):
 
 def read_answer(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     """What an answer says; ``InvalidArgument`` names what is wrong with it."""
+    return _read(reader, record, answer)._replace(names=reader.arms.all, remedies=reader.remedies)
+
+
+def _read(reader: Reader, record: DecisionRecord[Any], answer: Reported) -> ReadAnswer:
     ways = (answer.outcome, answer.units, answer.clicks, answer.total, answer.totals, answer.scores)
+    if all(way is None for way in ways) and reader.problem.thresholds is not None:
+        raise InvalidArgument("scores", "missing", "give the score of each arm")
     if sum(way is not None for way in ways) != 1:
         others = [name for name, way in zip(("total", "totals", "scores"), ways[3:], strict=True) if way is not None]
         wrong = "given beside others" if others else "give feedback or outcome, and not both"
@@ -177,6 +196,8 @@ def _read_scores(reader: Reader, record: DecisionRecord[Any], answer: Reported) 
     for arm, score in given.items():
         if score is None or (isinstance(score, float) and math.isnan(score)):
             rows[arm] = np.full(len(scale), missing)
+        elif isinstance(score, str | bool | np.bool_):
+            raise InvalidArgument("scores", f"{score!r} is not a number", "give numbers, or None where none was seen")
         else:
             scores[arm] = float(floats(score, "scores", low=-HUGE, high=HUGE))
             rows[arm] = scale.encode(scores[arm])

@@ -36,7 +36,7 @@ def feedback(
         return _total_feedback(record, answer, amend=amend, learn_late=learn_late, last=last, at=at)
     known, told = known_rows(record), answer.rows
     both = _Compared(record, known, told, learn_late)
-    raises = np.zeros(0, bool) if amend else both.raises(record, bool(answer.scores))
+    raises = np.zeros(0, bool) if amend else both.raises(record, answer)
     played = [arm for arm, row in told.items() if not len(row) and known.get(arm) is None]
     ends, is_late = last and not record.closed, bool(both.late.any())
     if not both.changed.any() and not played and not ends:
@@ -68,7 +68,7 @@ def _total_feedback(
     unseen = [(arm, ALL, UNSEEN) for arm in answer.rows if rows[arm] != (UNSEEN,)]
     told = [arm for arm, _, _ in unseen if rows[arm] not in (None, (DEFAULTED,))]
     if told and not amend:
-        raise _conflict(record, told)
+        raise _conflict(record, answer, told)
     for part in answer.totals:
         known = [old for old in record.totals if not set(old[0]).isdisjoint(part[0])]
         denied = any(rows[arm] == (UNSEEN,) for arm in part[0])
@@ -79,7 +79,7 @@ def _total_feedback(
             continue
         larger = len(known) == 1 and (known[0][0], known[0][2]) == (part[0], part[2]) and known[0][1] < part[1]
         if (known or denied) and not (amend or larger):
-            raise _conflict(record, list(part[0]))
+            raise _conflict(record, answer, list(part[0]))
         new.append(part)
         raised = raised or bool(known)
     ends = last and not record.closed
@@ -88,10 +88,10 @@ def _total_feedback(
     return Told(at, unseen, amend or raised, late, not late or learn_late, last=ends, totals=tuple(new))
 
 
-def _conflict(record: DecisionRecord[Any], arms: list[int]) -> ConflictingFeedback:
+def _conflict(record: DecisionRecord[Any], answer: ReadAnswer, arms: list[int]) -> ConflictingFeedback:
     return ConflictingFeedback(
-        f"decision {record.asked.id!r}: something else was told of arms {arms} before, which is kept, unless a larger "
-        "total of the same arms is told; send amend: true to replace it"
+        f"decision {record.asked.id!r}: something else was told of arms {[answer.names[arm] for arm in arms]} before, "
+        f"which is kept, unless a larger total of the same arms is told; {answer.remedies.amend} to replace it"
     )
 
 
@@ -130,7 +130,7 @@ class _Compared:
         at = int(np.searchsorted(self.ends, n, side="right")) - 1
         return self.arms[at], n - int(self.ends[at])
 
-    def raises(self, record: DecisionRecord[Any], scores: bool) -> Bools:
+    def raises(self, record: DecisionRecord[Any], answer: ReadAnswer) -> Bools:
         """Where larger values take the place of smaller ones; those that were told before them are left out.
 
         Any other change of what is known is refused.
@@ -143,10 +143,12 @@ class _Compared:
         raises: Bools = conflicts & (self.before >= 0.0) & (self.new > self.before)
         if (refused := np.flatnonzero(conflicts & ~raises)).size:
             arm, item = self._of(int(refused[0]))
-            what = f"arm {arm}: another score" if scores else f"arm {arm}, item {item}: another value"
+            whose, (amend, later) = f"decision {record.asked.id!r}, arm {answer.names[arm]!r}", answer.remedies
+            if self.before[refused[0]] == UNSEEN:
+                raise ConflictingFeedback(f"{whose} was told as unseen before; {amend} to replace that; {later}")
+            what = ": another score" if answer.scores else f", item {item}: another value"
             raise ConflictingFeedback(
-                f"decision {record.asked.id!r}, {what} was told before, which is kept, "
-                "unless the new one is larger; send amend: true to replace it"
+                f"{whose}{what} was told before, which is kept, unless the new one is larger; {amend} to replace it"
             )
         return raises
 

@@ -3,6 +3,7 @@
 The argument ``oracle`` is the algorithm that finds a batch for the scores; by default the one that suits the problem.
 """
 
+import math
 from typing import Any
 
 from superarm.core.component import named
@@ -269,11 +270,11 @@ def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> I
 
 @named
 def ladder(
-    costs: Any = None, scale: float = 1.0, rho: float = 1.0, c: float = 3.0, spend: float = 0.0
+    costs: Any = None, scale: float = 1.0, rho: float = 1.0, c: float = 3.0, spend: float = math.inf
 ) -> IndexPolicy | SpendLadder:
     r"""Arms that are tried from the top until one succeeds, each at a cost: the cheap and promising ones first.
 
-    With a ``spend`` above 0, what a decision may cost in the mean, it is a :class:`SpendLadder`: it begins with the
+    With a finite ``spend``, what a decision may cost in the mean, it is a :class:`SpendLadder`: it begins with the
     cheapest arm, and what a success is worth follows from the spend. ``costs`` are in units of the spend, and may be
     learnt, from a second item.
 
@@ -286,7 +287,7 @@ def ladder(
     >>> ladder([0.1, 0.5]).oracle
     Ladder(costs=[0.1, 0.5], scale=1)
     """
-    if spend == 0.0:
+    if spend == math.inf:
         return IndexPolicy(KL(rho, c), Ladder(costs, scale))
     if (rho, c) != (1.0, 3.0):
         raise InvalidArgument("rho", "given beside spend", "leave out rho and c: it has no confidence bounds", "ladder")

@@ -94,7 +94,7 @@ class SpendLadder(Policy[SpendMemory]):
         What it costs to try each arm, (n_arms,). If the problem has a second item, costs are learnt: its outcome is the
         share of ``scale`` that a try did *not* cost, and ``costs``, if given, is what to expect at first.
     scale
-        The largest cost, where costs are learnt.
+        The largest bill of one try, where costs are learnt: what is above it is not counted as spent.
 
     Examples
     --------
@@ -136,6 +136,10 @@ class SpendLadder(Policy[SpendMemory]):
         if self.costs is not None and self.costs.shape != (problem.n_arms,):
             remedy = f"give {problem.n_arms}, one per arm; agent.change_prices(…) adds arms with their prices"
             raise InvalidArgument("costs", f"shape {self.costs.shape}", remedy)
+        if self.costs is not None and problem.n_items == 2 and self.costs.max() > self.scale:
+            wrong = f"{self.scale:g}, and the dearest arm costs {self.costs.max():g}"
+            remedy = "give the largest bill of a call: what a bill has above it is not counted as spent"
+            raise InvalidArgument("scale", wrong, remedy, "ladder")
 
     def beliefs(self, problem: Problem, memory: SpendMemory) -> tuple[Floats, Floats]:
         """What to expect of each arm: how often it succeeds, and what it costs, (R, n_arms) each."""

@@ -415,6 +415,9 @@ def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
     policy = spec.settings.policy
     if not policy.name:
         policy = replace(policy, name=advise(problem, policy, spec.items == "learn").name)
+    if policy.name == "ladder" and spec.actions is None and spec.batches is None and spec.k == 1 < problem.n_arms:
+        wrong = "1, so that a ladder would try one arm and stop"
+        raise InvalidArgument("k", wrong, f"give {problem.n_arms}, to try all arms, or fewer")
     settings = replace(spec.settings, policy=policy)
     saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)

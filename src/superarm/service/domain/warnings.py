@@ -76,6 +76,12 @@ def _from_outcomes(learner: ProblemState) -> list[str]:
 def _from_scores(learner: ProblemState) -> list[str]:
     """Where many scores lie beyond the scale, the best arms are told apart no longer."""
     n, beyond = learner.history.scores, learner.history.beyond
+    if learner.problem.thresholds is not None and learner.problem.k == 1 < learner.problem.n_arms:
+        one, many = learner.words.one("slate"), learner.words.many("arm")
+        return [
+            f"each {one} has one of {learner.problem.n_arms} {many}, so that there is no best of several scores: "
+            "make a problem with a larger k"
+        ]
     if learner.problem.thresholds is None or n < MANY_SCORES or beyond <= BEYOND * n:
         return []
     low, high = learner.problem.thresholds.edges[[0, -1]]

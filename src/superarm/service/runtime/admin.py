@@ -12,7 +12,8 @@ import numpy as np
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from superarm.agent.growth import with_arms, with_items
+from superarm.actions import Subsets
+from superarm.agent.growth import with_arms, with_items, with_room
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.core.tally import Tally
@@ -21,7 +22,13 @@ from superarm.decisions.names import Names
 from superarm.items.counts import learn_answers
 from superarm.items.latent import Items
 from superarm.service.domain import spec as specs
-from superarm.service.domain.components import KnapsackParameters, KnapsackSpec, each_arm
+from superarm.service.domain.components import (
+    KnapsackParameters,
+    KnapsackSpec,
+    SubsetsParameters,
+    SubsetsSpec,
+    each_arm,
+)
 from superarm.service.domain.context_spec import check_context
 from superarm.service.domain.decision import past, past_of
 from superarm.service.domain.events import Armed, Changed, Created, Itemed, Learnt, Summed, Warmed
@@ -156,6 +163,10 @@ def plan_arms(learner: ProblemState, body: ArmsBody, by: str) -> Armed | None:
     again = known.intersection(body.add).difference(body.retire)
     restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
     actions = body.actions if add or body.actions != learner.actions else None
+    now = learner.problem.actions
+    room = with_room(now, learner.learner.declared, learner.problem.n_arms, len(add))
+    if add and actions is None and isinstance(room, Subsets) and room is not now and room.k <= specs.MAX_K:
+        actions = SubsetsSpec(SubsetsParameters(room.k))
     if not (add or retire or restore or actions):
         return None
     if not (add or actions):
@@ -177,6 +188,10 @@ def _with_prices(learner: ProblemState, body: ArmsBody) -> ArmsBody:
     """The same with the action set that has the prices and the budget; arms that have a price are added."""
     if not body.prices and body.budget is None:
         return body
+    if learner.settings.policy.name == "ladder":
+        wrong = "a ladder learns what arms cost from the second item of feedback, and has no prices"
+        remedy = "name new arms in add, and change spend in the policy of the settings"
+        raise invalid("prices" if body.prices else "budget", wrong, remedy)
     if not isinstance(learner.actions, KnapsackSpec) or body.actions is not None:
         remedy = "leave prices and budget out, or have actions knapsack and give none anew"
         raise invalid("prices", "the problem has no knapsack, or actions are given", remedy)

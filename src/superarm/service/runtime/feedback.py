@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from superarm.decisions import Erased, Expired, Reader, Reported, Told, activation, expiry, feedback, read_answer
+from superarm.decisions.answers import HTTP
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ErasureRequested
 from superarm.service.domain.ledger import Key
@@ -31,7 +32,7 @@ async def tell(coordinator: Coordinator, tenant: str, name: str, id: str, body: 
     """Feedback of a decision."""
 
     def plan(state: ProblemState, record: DecisionRecord) -> Told | None:
-        reader = Reader(state.problem, state.arms, state.items, state.triggered)
+        reader = Reader(state.problem, state.arms, state.items, state.triggered, remedies=HTTP)
         parts = None if body.totals is None else [(part.arms, part.total) for part in body.totals]
         rows = Reported(body.outcome, body.seen, body.arms, body.feedback)
         given = rows._replace(total=body.total, totals=parts, n=body.n, scores=body.scores)
