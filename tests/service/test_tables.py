@@ -15,6 +15,7 @@ from superarm.core.tally import Tally
 from superarm.service.application import application
 from superarm.service.domain.published import plan_table
 from superarm.service.domain.spec import ProblemSpec, to_problem
+from superarm.service.runtime import admin
 from superarm.service.server import open_store
 from superarm.service.storage.snapshot import restore_ledger, verify
 from superarm.warehouse import Sum
@@ -249,6 +250,35 @@ def test_patterns_give_lift_and_realised_reward():
         assert sum(again[group]["decisions"] for group in clicks) == total
 
     during(trial, control=0.2, control_slate=["tent", "mug"], policy={"name": "cts"})
+
+
+def test_what_a_pattern_claimed_is_taken_back_with_it():
+    async def trial(http, coordinator) -> None:
+        await table_of(http)
+        await post(http, id="hour", patterns=[[1, "campers", 0, 1, 100], [1, "", 0, 1, 5]])
+        await post(http, id="day", rows=[["campers", arm, "", 5_000, 5_000, 0, 0] for arm in ARMS])
+        await post(http, id="hour", patterns=[], replace=True)  # the estimates are others than they were
+        for stretch in coordinator.ledger.problems["default", "p"].history.stretches:
+            for moments in (stretch.policy, stretch.gap, *stretch.gap.each.values()):
+                assert (moments.n, moments.total, moments.square) == (0, 0.0, 0.0)
+
+    during(trial)
+
+
+def test_a_table_is_chosen_in_a_thread(monkeypatch):
+    async def trial(http, coordinator) -> None:
+        threads, plan = [], admin.plan_table
+
+        def noted(*given):
+            threads.append(threading.current_thread())
+            return plan(*given)
+
+        monkeypatch.setattr(admin, "plan_table", noted)
+        await table_of(http)
+        assert threads
+        assert threading.main_thread() not in threads
+
+    during(trial, policy={"name": "kl_ucb"})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import numpy as np
 
 from superarm import tables, warehouse
 from superarm.agent.publishing import publish
-from superarm.core.tally import Tally
+from superarm.core.arrays import Ints
+from superarm.core.tally import Tally, round_to_grid
 from superarm.service.domain import events
 from superarm.service.domain.events import Published, Summed
 from superarm.service.domain.intervals import values_each
@@ -113,9 +114,9 @@ class Sums(Copied):
         """Add the sums of an event; those of an earlier one with its id are taken back."""
         before = self.kept.pop(event.id, None)
         if before is not None:
-            _count_rewards(state, before.patterns, -1)
+            _count_rewards(state, before, -1)
             state.learner.memory.warm(tally_of(state, before), before.t, -1.0)
-        _count_rewards(state, event.patterns, 1)  # first: at what was known before
+        _count_rewards(state, event, 1)
         state.learner.warm_start(tally_of(state, event), event.t)
         self.digests[event.id], self.kept[event.id] = event.body, event
         for id in list(self.kept)[:-KEPT_SUMS]:
@@ -134,21 +135,38 @@ def tally_of(state: Any, event: Summed) -> Tally:
     return whole
 
 
-def _count_rewards(state: Any, patterns: list[Pattern], sign: int) -> None:
-    """Count the rewards of decisions from tables: realised, beside what the estimates claim, and in the lift."""
-    patterns = [one for one in patterns if one.segment in state.published.table(one.version).segments]
-    if not patterns:
+def claims_of(state: Any, patterns: list[Pattern]) -> list[float]:
+    """What the estimates say now that a decision of each pattern is worth; 0 for visitors of no known segment."""
+    found, (known, slates, sizes) = [0.0] * len(patterns), _counted(state, patterns)
+    if known:
+        segments = [warehouse.segment_number(state.problem, patterns[n].segment) for n in known]
+        means = state.estimate_rows(np.concatenate(slates), np.repeat(segments, sizes))
+        for n, claim in zip(known, values_each(state.problem, np.array(means, float), sizes).tolist(), strict=True):
+            found[n] = float(round_to_grid(claim))
+    return found
+
+
+def _counted(state: Any, patterns: list[Pattern]) -> tuple[list[int], list[list[int]], Ints]:
+    """Which patterns are of a known segment, their slates and how many arms these have."""
+    table = state.published.table
+    known = [n for n, one in enumerate(patterns) if one.segment in table(one.version).segments]
+    slates = [table(patterns[n].version).slate(patterns[n]) for n in known]
+    return known, slates, np.array([len(slate) for slate in slates], np.int64)
+
+
+def _count_rewards(state: Any, event: Summed, sign: int) -> None:
+    """Count the rewards of decisions from tables: realised, beside what was claimed at first, and in the lift."""
+    known, _, sizes = _counted(state, event.patterns)
+    if not known:
         return
-    slates = [state.published.table(one.version).slate(one) for one in patterns]
-    segments = [warehouse.segment_number(state.problem, one.segment) for one in patterns]
-    sizes = np.array([len(slate) for slate in slates])
-    clicks = [[one.mask >> place & 1] for one, size in zip(patterns, sizes, strict=True) for place in range(size)]
-    means = state.estimate_rows(np.concatenate(slates), np.repeat(segments, sizes))
-    rewards, claims = (values_each(state.problem, np.array(rows, float), sizes).tolist() for rows in (clicks, means))
+    patterns, claims = [event.patterns[n] for n in known], event.claims or claims_of(state, event.patterns)
+    clicks = [[one.mask >> place & 1] for one, n in zip(patterns, sizes.tolist(), strict=True) for place in range(n)]
+    rewards = values_each(state.problem, np.array(clicks, float), sizes).tolist()
     rewarded: dict[str, list[tuple[float, int, int]]] = {}
-    for one, segment, value, claim in zip(patterns, segments, rewards, claims, strict=True):
+    for one, value, claim in zip(patterns, rewards, [claims[n] for n in known], strict=True):
         made, n, group = state.published.all[one.version], sign * one.n, "control" if one.row < 0 else "policy"
-        stratum = 0 if state.problem.context is None else -1 - segment
+        number = warehouse.segment_number(state.problem, one.segment)
+        stratum = 0 if state.problem.context is None else -1 - number
         state.published.served[one.version] += n
         state.history.count_served(made, group, n, (value, value - claim), stratum)
         if made.t > state.history.lift.since and made.table.control.share:
