@@ -10,6 +10,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from msgspec import UNSET
 
 from superarm import tables, warehouse
 from superarm.agent.publishing import publish
@@ -18,6 +19,7 @@ from superarm.core.tally import Tally, round_to_grid
 from superarm.service.domain import events
 from superarm.service.domain.events import Published, Summed
 from superarm.service.domain.intervals import values_each
+from superarm.service.domain.lift import check_guard
 from superarm.service.errors import invalid
 from superarm.tables import Pattern, Table
 from superarm.warehouse import Sum
@@ -36,12 +38,16 @@ class Copied:
 
 
 class PublishedTables(Copied):
-    """The newest tables, by version; ``due`` if what they are made for has changed since the last one."""
+    """The newest tables, by version; ``due`` if what they are made for has changed since the last one.
+
+    Those up to version ``compared_before`` are of comparisons that have ended.
+    """
 
     def __init__(self) -> None:
         self.all: dict[int, Published] = {}
         self.due = True
         self.served = Counter[int]()
+        self.compared_before = 0
 
     @property
     def newest(self) -> Published | None:
@@ -57,6 +63,10 @@ class PublishedTables(Copied):
         elif isinstance(event, events.Changed | events.Armed | events.Itemed | events.Guarded):
             self.due = True
 
+    def compare_anew(self) -> None:
+        """Another comparison begins, in which the tables so far do not count: rounds do not always tell them apart."""
+        self.compared_before = 0 if self.newest is None else self.newest.table.version
+
     def table(self, version: int) -> Table:
         """A table by its version, if patterns of it are still counted."""
         if version not in self.all:
@@ -71,11 +81,13 @@ class PublishedTables(Copied):
 
 
 def table_due(state: Any, now: int) -> bool:
-    """Whether a table is due: the first, one after a change, after the lifetime of the last, or before that expires."""
+    """Whether a table is due: the first, one after a change or a pause, after its lifetime, or before it expires."""
     last = state.published.newest
     if last is None or state.published.due:
         return True
     half = 500.0 * (state.settings.table_expires_s or math.inf)
+    if any(last.at < end <= now for _, end in _pauses(state)):
+        return True
     return bool(now >= last.at + half or _decisions(state) - last.decisions >= tables.lifetime(last.decisions))
 
 
@@ -85,22 +97,56 @@ def _decisions(state: Any) -> int:
 
 
 def plan_table(state: Any, name: str, now: int, expires: str | None) -> Published | None:
-    """The event of a table, if one is due."""
+    """The event of a table, if one is due: without the arms that are paused, and under control as decisions are."""
     if not table_due(state, now):
         return None
     last = state.published.newest
     if state.learnt is not None:
         raise invalid("settings.serve", "the items of this problem are learnt", "ask for each decision")
-    settings, control = state.settings, state.settings.control
-    present = settings.control_slate if isinstance(settings.control_slate, list) else None
-    if control and settings.control_slate == "uniform":
+    settings = state.settings
+    if settings.control and settings.control_slate == "uniform":
         remedy = "name the arms of the slate, which tables can hold"
         raise invalid("settings.control_slate", "uniform", remedy)
+    paused = [arm for arm, end in _pauses(state) if end > now]
+    learner = state.learner.without(paused)
+    present = _present(state, learner)
+    control = 0.0 if present is None and settings.mode == "online" else _control_share(state)
     version = 1 if last is None else last.table.version + 1
     said: dict[str, Any] = {"problem": name, "version": version, "lifetime": None, "expires": expires}
-    said |= {"present": present, "control": 1.0 if state.guarded or settings.mode != "online" else control}
     key = state.word("table", str(version))
-    return Published(now, publish(state.learner, key, settings.table_rows, **said), state.t, _decisions(state))
+    table = publish(learner, key, settings.table_rows, **said, present=present or [], control=control)
+    return Published(now, table, state.t, _decisions(state))
+
+
+def _pauses(state: Any) -> list[tuple[str, float]]:
+    """The arms that are or were paused, and until when."""
+    until = state.settings.paused_until
+    return [] if until is UNSET else [(arm, 1000.0 * end.timestamp()) for arm, end in until.items()]
+
+
+def _present(state: Any, learner: Any) -> list[str] | None:
+    """The control slate, in which others stand in for arms that may not be shown; None if there are too few."""
+    from superarm.service.domain.slate import fixed_slate
+
+    settings, problem = state.settings, state.problem
+    named = settings.control_slate if isinstance(settings.control_slate, list) else None
+    names = list(settings.policy.baseline or ())[: problem.k] if named is None else named
+    slate = fixed_slate(state, names, learner.playable())
+    fits = len(slate) == len(names) and (not names or problem.actions.includes(np.array(slate), problem.n_arms))
+    return [state.arms.all[j] for j in slate] if fits else None
+
+
+def _control_share(state: Any) -> float:
+    """The share of the control slate: all, unless the guardrail lets the policy serve for the lifetime of a table."""
+    settings = state.settings
+    if settings.mode != "online":
+        return 1.0
+    if settings.guardrail is not None:
+        state.flush()
+        ahead = tables.lifetime(_decisions(state))
+        if not check_guard(state.history.lift, settings.guardrail, ahead).holds:
+            return 1.0
+    return float(settings.control)
 
 
 class Sums(Copied):
@@ -149,7 +195,8 @@ def claims_of(state: Any, patterns: list[Pattern]) -> list[float]:
 def _counted(state: Any, patterns: list[Pattern]) -> tuple[list[int], list[list[int]], Ints]:
     """Which patterns are of a known segment, their slates and how many arms these have."""
     table = state.published.table
-    known = [n for n, one in enumerate(patterns) if one.segment in table(one.version).segments]
+    segments = {version: set(table(version).segments) for version in {one.version for one in patterns}}
+    known = [n for n, one in enumerate(patterns) if one.segment in segments[one.version]]
     slates = [table(patterns[n].version).slate(patterns[n]) for n in known]
     return known, slates, np.array([len(slate) for slate in slates], np.int64)
 
@@ -169,7 +216,7 @@ def _count_rewards(state: Any, event: Summed, sign: int) -> None:
         stratum = 0 if state.problem.context is None else -1 - number
         state.published.served[one.version] += n
         state.history.count_served(made, group, n, (value, value - claim), stratum)
-        if made.t > state.history.lift.since and made.table.control.share:
+        if one.version > state.published.compared_before and made.table.control.share:
             rewarded.setdefault(group, []).append((value, n, stratum))
     for group, own in rewarded.items():
         state.history.lift.add_served(group, own, state.problem)
