@@ -118,9 +118,10 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
         raise InvalidArgument("problem", str(error), "see the fields of PUT /v1/problems/{name}") from None
     problem = to_problem(spec)
     spec = complete(spec, problem)
-    kept, left = list[Any](), list[Any]()
+    kept, left, arms = list[Any](), list[Any](), set(spec.arms)
+    segments = {segment: _knows(problem, segment) for segment in {one.segment for one in answer}}
     for one in answer:
-        (kept if str(one.arm) in spec.arms and _knows(problem, one.segment) else left).append(one)
+        (kept if str(one.arm) in arms and segments[one.segment] else left).append(one)
     from superarm.decisions.names import Names
 
     policy = to_policy(spec.settings.policy, Names(spec.arms, "arms"))

@@ -171,7 +171,9 @@ class Sums(Copied):
 
 def tally_of(state: Any, event: Summed) -> Tally:
     """The sums of an event, for the problem as it is now."""
-    whole = warehouse.tally(state.problem, [Sum(*row) for row in event.rows])
+    context = state.problem.context
+    names = [""] if context is None else context.segment_names
+    whole = warehouse.tally(state.problem, [Sum(names[row[0]], *row[1:]) for row in event.rows])
     by_version: dict[int, list[Pattern]] = {}
     for one in event.patterns:
         by_version.setdefault(one.version, []).append(one)
@@ -185,7 +187,8 @@ def claims_of(state: Any, patterns: list[Pattern]) -> list[float]:
     """What the estimates say now that a decision of each pattern is worth; 0 for visitors of no known segment."""
     found, (known, slates, sizes) = [0.0] * len(patterns), _counted(state, patterns)
     if known:
-        segments = [warehouse.segment_number(state.problem, patterns[n].segment) for n in known]
+        number = warehouse.segment_numbers(state.problem)
+        segments = [number(patterns[n].segment) for n in known]
         means = state.estimate_rows(np.concatenate(slates), np.repeat(segments, sizes))
         for n, claim in zip(known, values_each(state.problem, np.array(means, float), sizes).tolist(), strict=True):
             found[n] = float(round_to_grid(claim))
@@ -210,10 +213,10 @@ def _count_rewards(state: Any, event: Summed, sign: int) -> None:
     clicks = [[one.mask >> place & 1] for one, n in zip(patterns, sizes.tolist(), strict=True) for place in range(n)]
     rewards = values_each(state.problem, np.array(clicks, float), sizes).tolist()
     rewarded: dict[str, list[tuple[float, int, int]]] = {}
+    number = warehouse.segment_numbers(state.problem)
     for one, value, claim in zip(patterns, rewards, [claims[n] for n in known], strict=True):
         made, n, group = state.published.all[one.version], sign * one.n, "control" if one.row < 0 else "policy"
-        number = warehouse.segment_number(state.problem, one.segment)
-        stratum = 0 if state.problem.context is None else -1 - number
+        stratum = 0 if state.problem.context is None else -1 - number(one.segment)
         state.published.served[one.version] += n
         state.history.count_served(made, group, n, (value, value - claim), stratum)
         if one.version > state.published.compared_before and made.table.control.share:

@@ -36,7 +36,7 @@ from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator, now_m
 from superarm.service.schemas import ArmsBody, ItemsBody, LearnBody, PastBody, SumsBody
 from superarm.service.storage.base import StoreUnavailable
 from superarm.tables import Table
-from superarm.warehouse import segment_number
+from superarm.warehouse import segment_numbers
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -298,8 +298,9 @@ def plan_sums(learner: ProblemState, body: SumsBody, by: str) -> Summed | None:
         kind = "learnt" if learner.learnt is not None else "several"
         raise invalid("patterns" if body.patterns else "rows", f"the items of this problem are {kind}", "send outcomes")
     specs.check_new_names([body.id], "id")
+    segment_of = segment_numbers(learner.problem)
     rows = [
-        (segment_number(learner.problem, segment), _number(learner.arms, arm), _number(learner.items, item), *counts)
+        (segment_of(segment), _number(learner.arms, arm), _number(learner.items, item), *counts)
         for segment, arm, item, *counts in body.rows
     ]
     patterns = [one for version, own in _by_version(body) for one in learner.published.table(version).read(own)]
