@@ -323,6 +323,17 @@ def test_sums_of_an_ended_comparison_are_not_taken_from_the_next():
     during(trial, serve="decisions", control=0.2, control_slate=["tent", "mug"])
 
 
+def test_a_table_that_is_too_large_is_refused():
+    async def trial(http, coordinator) -> None:
+        levels = [f"{n}" for n in range(1_000)]
+        wanted = spec(table_rows=1024) | {"context": {"features": {"categorical": {"segment": levels}}}}
+        refused = await http.put("/v1/problems/large", json=wanted)
+        assert refused.status_code == 422
+        assert "a table holds at most 2000000 arms in all" in refused.json()["error"]["message"]
+
+    during(trial)
+
+
 def test_a_table_is_chosen_in_a_thread(monkeypatch):
     async def trial(http, coordinator) -> None:
         threads, plan = [], admin.plan_table
