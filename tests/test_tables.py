@@ -330,3 +330,9 @@ if CASES.exists():
 
 if __name__ == "__main__":
     make_cases()
+
+
+def test_a_level_without_a_name_is_refused():
+    context = sa.Context(sa.Features(categorical={"segment": ["", "walkers"]}))
+    with pytest.raises(sa.InvalidArgument, match="give the level another name"):
+        agent_of(sa.pooled_thompson(), context).publish(4)

@@ -306,3 +306,34 @@ def test_without_duckdb_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ImportError, match=re.escape("pip install '.[warehouse]'")):
         warehouse.sums({"arm": []})
+
+
+def test_numbers_in_a_column_are_names_of_segments():
+    features = sa.Features(categorical={"year": ["2023", "2024", "1"]})
+    problem = sa.Problem(1, 1, sa.Linear(), sa.Subsets(1), context=sa.Context(features))
+    log = pyarrow.table({"decision": ["a", "b"], "arm": ["tent", "tent"], "click": [1.0, 0.0], "segment": [1, 2023]})
+    found = warehouse.tally(problem, warehouse.sums(log, segment="segment"), ["tent"])
+    assert found.pulls[:, 0].tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(sa.InvalidArgument, match="unknown '0'"):
+        warehouse.tally(problem, [(0, "tent", "", 1, 1, 0, 0)], ["tent"])
+
+
+def test_each_name_of_a_segment_is_looked_up_once(monkeypatch):
+    asked, look = [], warehouse.segment_number
+    monkeypatch.setattr(warehouse, "segment_number", lambda problem, name: asked.append(name) or look(problem, name))
+    warehouse.tally(problem_of(), [(name, arm, "", 1, 1, 0, 0) for name in SEGMENTS for arm in ARMS], ARMS)
+    assert asked == SEGMENTS
+
+
+@pytest.mark.parametrize("name", ["log", "pulled"])
+def test_a_table_of_the_log_may_be_called_so(name):
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"CREATE TABLE {name} (decision, arm, item, click)")
+    connection.execute(f"INSERT INTO {name} VALUES ('a', 'tent', 'north', 1.0)")
+    assert connection.execute(warehouse.sql("sqlite", name, item="item")).fetchall()[0][:5] == (
+        "",
+        "tent",
+        "north",
+        1,
+        1,
+    )

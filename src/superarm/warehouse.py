@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,10 +148,12 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
         raise InvalidArgument(
             "decision", "missing", "name the column of the decision's id, or say that rows are unique"
         )
-    return f"WITH {_log(names, DIALECTS[dialect], table)}{_answer(names, DIALECTS[dialect])}"
+    log, pulled = (f"{name}_rows" if table.strip().lower() == name else name for name in ("log", "pulled"))
+    rows = _log(names, DIALECTS[dialect], table, log, pulled)
+    return f"WITH {rows}{_answer(names, DIALECTS[dialect], log, pulled)}"
 
 
-def _log(names: Columns, dialect: Dialect, table: str) -> str:
+def _log(names: Columns, dialect: Dialect, table: str, log: str, pulled: str) -> str:
     """The rows of the log, each once, by names of ours; with items, also how often each arm was pulled."""
     parts = {"arm": _quoted(names.arm, dialect), "segment": _segment(names, dialect)}
     parts |= {} if names.item is None else {"item": _quoted(names.item, dialect)}
@@ -171,22 +173,22 @@ def _log(names: Columns, dialect: Dialect, table: str) -> str:
     order = {name: parts[name] for name in ("segment", "arm", "item", "decision") if name in parts} | values
     chosen = ", ".join(part if part == name else f"{part} AS {name}" for name, part in order.items())
     where = f"\n  WHERE {names.where}" if names.where else ""
-    rows = f"log AS (\n  SELECT {chosen}\n  FROM {table}{where}{grouped}\n)\n"
+    rows = f"{log} AS (\n  SELECT {chosen}\n  FROM {table}{where}{grouped}\n)\n"
     if names.item is None:
         return rows
     count = "count(DISTINCT decision)" if keep else "count(*)"
-    pulls = f"SELECT segment, arm, {count} AS pulls FROM log WHERE x IS NOT NULL GROUP BY segment, arm"
-    return f"{rows[:-1]}, pulled AS (\n  {pulls}\n)\n"
+    pulls = f"SELECT segment, arm, {count} AS pulls FROM {log} WHERE x IS NOT NULL GROUP BY segment, arm"
+    return f"{rows[:-1]}, {pulled} AS (\n  {pulls}\n)\n"
 
 
-def _answer(names: Columns, dialect: Dialect) -> str:
+def _answer(names: Columns, dialect: Dialect, log: str, pulled: str) -> str:
     """The sums of each arm and item in each segment."""
     whole, by = "'' AS item, count(x) AS pulls", ["segment", "arm"]
-    source = "log"
+    source = log
     if names.item is not None:
-        by = ["log.segment", "log.arm", "log.item", "pulled.pulls"]
-        whole = "log.item, coalesce(pulled.pulls, 0) AS pulls"
-        source = "log LEFT JOIN pulled ON pulled.segment = log.segment AND pulled.arm = log.arm"
+        by = [f"{log}.segment", f"{log}.arm", f"{log}.item", f"{pulled}.pulls"]
+        whole = f"{log}.item, coalesce({pulled}.pulls, 0) AS pulls"
+        source = f"{log} LEFT JOIN {pulled} ON {pulled}.segment = {log}.segment AND {pulled}.arm = {log}.arm"
     lines = [f"SELECT {by[0]}, {by[1]}, {whole}, count(x) AS seen,"]
     square = f"floor(x * x / {int(GRID)} + 0.5)"  # as a tally does: of the rounded outcome
     scaled = {"total": "x", "square": square}
@@ -372,8 +374,9 @@ def tally(problem: Problem, answer: Any, arms: Given | None = None, items: Given
     pulls = np.zeros((n_segments, problem.n_arms), np.int64)
     seen, total, square = (np.zeros(support.shape(n_segments), np.int64) for _ in range(3))
     own: dict[tuple[Any, Any], int] = {}
+    number = segment_numbers(problem)
     for row in read_sums(answer):
-        segment, arm, item = segment_number(problem, row.segment), _number(names[0], row.arm), 0
+        segment, arm, item = number(row.segment), _number(names[0], row.arm), 0
         if problem.n_items > 1:
             item = _number(names[1], row.item)
         if max(row.pulls, row.seen) > MAX_COUNT or max(row.total, row.square) > MAX_COUNT * int(GRID):
@@ -391,7 +394,7 @@ def tally(problem: Problem, answer: Any, arms: Given | None = None, items: Given
         total[at] += row.total
         square[at] += row.square
     for (given, arm_name), n in own.items():
-        pulls[segment_number(problem, given), _number(names[0], arm_name)] += n
+        pulls[number(given), _number(names[0], arm_name)] += n
     return Tally.of_sums(support, pulls, seen, total, square)
 
 
@@ -413,12 +416,23 @@ def _entry(support: Any, arm: int, item: int) -> tuple[int, ...]:
     return (int(support.start[arm]) + place,)
 
 
+def segment_numbers(problem: Problem) -> Callable[[Any], int]:
+    """What gives the number of a segment, as ``segment_number``, and looks every name up once."""
+    known: dict[str, int] = {}
+
+    def number(name: Any) -> int:
+        text = "" if name is None else str(name)
+        if text not in known or name is None:
+            known[text] = segment_number(problem, name)
+        return known[text]
+
+    return number
+
+
 def segment_number(problem: Problem, name: Any) -> int:
     """The number of a segment by its name, or by the level alone where one feature makes the segments."""
     if problem.context is None:
         return 0
-    if isinstance(name, int):
-        return name
     if name is None:
         raise InvalidArgument("segment", "rows without a segment (NULL)", "leave them out, or name one in SQL")
     features, text = problem.context.features, str(name)

@@ -68,6 +68,9 @@ def test_a_log_becomes_a_table_that_earns_more(shop, tmp_path):
     again = invoke(*shop, "--publish", str(tmp_path / "again.json"), "--rows", "64")
     assert again.exit_code == 0
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "table.json").read_bytes()
+    fewer = ("--where", "decision < 'visit 5'", "--publish", str(tmp_path / "table.json"), "--rows", "64")
+    assert invoke(*shop, *fewer).exit_code == 0
+    assert sa.Table.load(tmp_path / "table.json", newer_than=table).version == table.version + 1  # programs take it
 
 
 def test_what_was_not_learnt_from_is_told(shop, tmp_path):

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import msgspec
@@ -15,8 +16,10 @@ from superarm.core.tally import Tally
 from superarm.service.application import application
 from superarm.service.domain.published import plan_table
 from superarm.service.domain.spec import ProblemSpec, to_problem
+from superarm.service.runtime import admin
 from superarm.service.server import open_store
 from superarm.service.storage.snapshot import restore_ledger, verify
+from superarm.tables import Control
 from superarm.warehouse import Sum
 
 from .database import fresh
@@ -249,6 +252,102 @@ def test_patterns_give_lift_and_realised_reward():
         assert sum(again[group]["decisions"] for group in clicks) == total
 
     during(trial, control=0.2, control_slate=["tent", "mug"], policy={"name": "cts"})
+
+
+def test_what_a_pattern_claimed_is_taken_back_with_it():
+    async def trial(http, coordinator) -> None:
+        await table_of(http)
+        await post(http, id="hour", patterns=[[1, "campers", 0, 1, 100], [1, "", 0, 1, 5]])
+        await post(http, id="day", rows=[["campers", arm, "", 5_000, 5_000, 0, 0] for arm in ARMS])
+        await post(http, id="hour", patterns=[], replace=True)  # the estimates are others than they were
+        for stretch in coordinator.ledger.problems["default", "p"].history.stretches:
+            for moments in (stretch.policy, stretch.gap, *stretch.gap.each.values()):
+                assert (moments.n, moments.total, moments.square) == (0, 0.0, 0.0)
+
+    during(trial)
+
+
+async def change(http, **settings) -> sa.Table:
+    assert (await http.patch("/v1/problems/p/settings", json=settings)).status_code == 200
+    return await table_of(http)
+
+
+def shown(table: sa.Table) -> set[str]:
+    return {table.arms[j] for rows in table.slates.values() for slate in rows for j in slate}
+
+
+def test_no_table_shows_what_is_paused_or_retired():
+    async def trial(http, coordinator) -> None:
+        state, then = coordinator.ledger.problems["default", "p"], datetime.now(UTC) + timedelta(days=1)
+        table = await change(http, paused_until={"tent": then.isoformat()})
+        assert "tent" not in shown(table)
+        assert table.control == Control(0.2, {"": [[2, 3]]})  # rope, the next of the baseline, for tent
+        ended = int(1000 * then.timestamp()) + 1
+        assert plan_table(state, "p", ended - 2, None) is None
+        assert plan_table(state, "p", ended, None).table.control.slates == {"": [[0, 2]]}
+        await http.post("/v1/problems/p/arms", json={"retire": ["mug"]})
+        table = await table_of(http)
+        assert shown(table) == {"stövel", "rope"}
+        assert table.control.slates == {"": [[3, 1]]}
+        await http.post("/v1/problems/p/arms", json={"retire": ["rope"]})
+        assert (await table_of(http)).control.share == 0.0  # there are too few, as for decisions
+
+    policy = {"name": "pooled_thompson", "window": 500, "baseline": ["rope", "stövel"]}
+    during(trial, control=0.2, control_slate=["tent", "mug"], policy=policy)
+
+
+def test_the_guardrail_holds_for_tables():
+    async def trial(http, coordinator) -> None:
+        shares = [(await table_of(http)).control.share]
+        await post(http, id="list", patterns=[[1, "campers", -1, 3, 2_000]])
+        shares.append((await table_of(http)).control.share)
+        await post(http, id="worse", patterns=[[2, "campers", 0, 0, 2_000], [2, "campers", -1, 3, 500]])
+        shares.append((await table_of(http)).control.share)
+        assert shares == [1.0, 0.2, 1.0]
+
+    during(trial, control=0.2, control_slate=["tent", "mug"], guardrail=0.1, policy={"name": "cts"})
+
+
+def test_sums_of_an_ended_comparison_are_not_taken_from_the_next():
+    async def trial(http, coordinator) -> None:
+        history = coordinator.ledger.problems["default", "p"].history
+        for _ in range(60):  # so that no sums move the clock
+            await http.post("/v1/problems/p/decisions", json={"context": {"segment": "campers"}})
+        table = await change(http, serve="table")
+        await post(http, id="hour", patterns=[[table.version, "campers", 0, 1, 20]])
+        assert history.lift.policy.n == 20
+        await change(http, control_slate=["tent", "rope"])
+        await post(http, id="hour", patterns=[], replace=True)
+        assert history.lift.policy.n == 0
+
+    during(trial, serve="decisions", control=0.2, control_slate=["tent", "mug"])
+
+
+def test_a_table_that_is_too_large_is_refused():
+    async def trial(http, coordinator) -> None:
+        levels = [f"{n}" for n in range(1_000)]
+        wanted = spec(table_rows=1024) | {"context": {"features": {"categorical": {"segment": levels}}}}
+        refused = await http.put("/v1/problems/large", json=wanted)
+        assert refused.status_code == 422
+        assert "a table holds at most 2000000 arms in all" in refused.json()["error"]["message"]
+
+    during(trial)
+
+
+def test_a_table_is_chosen_in_a_thread(monkeypatch):
+    async def trial(http, coordinator) -> None:
+        threads, plan = [], admin.plan_table
+
+        def noted(*given):
+            threads.append(threading.current_thread())
+            return plan(*given)
+
+        monkeypatch.setattr(admin, "plan_table", noted)
+        await table_of(http)
+        assert threads
+        assert threading.main_thread() not in threads
+
+    during(trial, policy={"name": "kl_ucb"})
 
 
 @pytest.mark.parametrize(

@@ -512,7 +512,8 @@ class Agent:
         rows
             A power of two, at most 65,536. A table whose patterns are counted should serve many more decisions.
         problem, version
-            A name, and a number that grows with every table; by default how many pulls are known, and 1.
+            A name, and a number that grows with every table; by default how many pulls are known, and 1. Give one if
+            arms were retired, or outcomes taken back, since the last table: programs keep the larger number.
         lifetime
             How many decisions it is to serve: at most, and by default, a tenth of those that were learnt from, and 10.
         control, present

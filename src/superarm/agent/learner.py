@@ -1,6 +1,7 @@
 """Learner: a problem, a policy, and everything that was observed so far."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -112,6 +113,13 @@ class Learner:
         mask = np.zeros(self.problem.n_arms, bool)
         mask[self.arms.numbers(eligible)] = True
         return mask & self._playable
+
+    def without(self, arms: Iterable[Any]) -> "Learner":
+        """This learner, to choose with out of the other arms."""
+        other, playable = copy(self), self._playable.copy()
+        playable[self.arms.numbers(arms)] = False
+        other._playable = playable
+        return other
 
     def view(self, t: int, key: Any, eligible: Bools | None = None, pinned: Arms = (), context: Any = None) -> View:
         """What the policy sees when it chooses for round ``t``: out of the ``eligible`` arms, around the ``pinned``.

@@ -67,6 +67,9 @@ def _segments(learner: Learner) -> tuple[list[str], str]:
         wrong = "the problem's context is no segment"
         raise InvalidArgument("context", wrong, "cut the features into segments, or ask for each decision")
     by = list(context.model.names(context.features))
+    if len(by) == 1 and EVERYBODY in context.features.levels[by[0]]:
+        remedy = "give the level another name: a table has the slates of everybody else under it"
+        raise InvalidArgument("context", f'feature {by[0]!r} has a level ""', remedy)
     return list(context.features.levels[by[0]]) if len(by) == 1 else context.segment_names, ", ".join(by)
 
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +128,7 @@ class Context(Component):
         """How many segments there are; 1 for a model without segments."""
         return self.model.n_segments(self.features) if isinstance(self.model, Segments) else 1
 
-    @property
+    @cached_property
     def segment_names(self) -> list[str]:
         """The names of the segments, in the order of their numbers; empty for a model without segments.
 

@@ -4,6 +4,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -66,7 +67,7 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         click.echo(line)
     if publish is not None:
         began = time.perf_counter()
-        table = log.agent.publish(given["rows"], problem=toml.stem, present=log.present or None)
+        table = _publish(log, given["rows"], toml.stem, publish)
         publish.write_bytes(table.to_json())
         spent = time.perf_counter() - began
         said = f"{given['rows']} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
@@ -86,6 +87,18 @@ def _read(source: str, columns: dict[str, Any]) -> Any:
                 raise
             rows = connection.execute(f"SELECT * FROM {table}").fetchall()
             return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _publish(log: "Prepared", rows: int, name: str, path: Path) -> Any:
+    """The table; another one than the file has gets a larger version, also of a log that is shorter than the last."""
+    from superarm.tables import Table
+
+    table = log.agent.publish(rows, problem=name, present=log.present or None)
+    with suppress(InvalidArgument, FileNotFoundError):
+        before = Table.load(path)
+        if before.version >= table.version and before.digest != table.digest:
+            return log.agent.publish(rows, problem=name, present=log.present or None, version=before.version + 1)
+    return table
 
 
 class Prepared(NamedTuple):
@@ -118,9 +131,10 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
         raise InvalidArgument("problem", str(error), "see the fields of PUT /v1/problems/{name}") from None
     problem = to_problem(spec)
     spec = complete(spec, problem)
-    kept, left = list[Any](), list[Any]()
+    kept, left, arms = list[Any](), list[Any](), set(spec.arms)
+    known = {segment: _knows(problem, segment) for segment in {one.segment for one in answer}}
     for one in answer:
-        (kept if str(one.arm) in spec.arms and _knows(problem, one.segment) else left).append(one)
+        (kept if str(one.arm) in arms and known[one.segment] else left).append(one)
     from superarm.decisions.names import Names
 
     policy = to_policy(spec.settings.policy, Names(spec.arms, "arms"))

@@ -89,7 +89,8 @@ class Summed(Event, frozen=True):
     """Sums of many outcomes: of arms and items in segments, or of the clicks on rows of a published table.
 
     ``rows`` are the numbers of segment, arm and item, and pulls, seen, total and square as integers;
-    ``patterns`` are those of ``superarm.tables``. The sums of an earlier event with the same ``id`` are taken back.
+    ``patterns`` are those of ``superarm.tables``, ``claims`` what the estimates said then that each is worth. The sums
+    of an earlier event with the same ``id`` are taken back.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Summed(Event, frozen=True):
     patterns: list[Pattern] = field(default_factory=list)
     t: int = 0
     by: str = ""
+    claims: list[float] = field(default_factory=list)
 
 
 class Published(Event, frozen=True):

@@ -276,7 +276,7 @@ class ProblemState:
                 self.learner.grow_items(event.add, event.weights)
             if event.retire:
                 self.learner.retire_items(event.retire)
-            self.history.compare_anew(self.t - 1, self.settings.control_slate, frozen=True)
+            self._compare_anew(self.t - 1, frozen=True)
         elif isinstance(event, events.Guarded):
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
@@ -332,11 +332,15 @@ class ProblemState:
         self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
+    def _compare_anew(self, since: int, *, frozen: bool) -> None:
+        self.history.compare_anew(since, self.settings.control_slate, frozen=frozen)
+        self.published.compare_anew()
+
     def _change(self, event: events.Changed) -> None:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         if event.settings.control_slate != self.settings.control_slate:
-            self.history.compare_anew(event.t, self.settings.control_slate, frozen=False)
+            self._compare_anew(event.t, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
         self._policies.append((self.learner.version, self.learner.policy.cascade))

@@ -37,6 +37,7 @@ Pauses = Annotated[dict[Name, Annotated[datetime, Meta(tz=True)]], Meta(max_leng
 Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
+MAX_TABLE = 2_000_000
 MAX_TOTAL_ARMS = 500
 """With so many arms of which only totals are told, a fit takes a third of a second."""
 
@@ -483,3 +484,9 @@ def check_settings(settings: Settings, problem: Problem, arms: Names) -> None:
     if settings.explore > 0.0 and not problem.actions.matroid:
         raise InvalidArgument("settings.explore", "the action set is not a matroid", "take a matroid: k, slots, …")
     _check_control(settings, problem, arms)
+    segments = 1 if problem.context is None else problem.context.n_segments
+    if settings.serve == "table" and settings.table_rows * segments * problem.k > MAX_TABLE:
+        wrong = f"{settings.table_rows} rows of {problem.k} arms for each of {segments} segments"
+        raise InvalidArgument(
+            "settings.table_rows", wrong, f"a table holds at most {MAX_TABLE} arms in all: fewer rows"
+        )

@@ -35,15 +35,15 @@ from superarm.service.domain.events import Armed, Changed, Created, Itemed, Lear
 from superarm.service.domain.learnt import LearntItems
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState, enlarge
-from superarm.service.domain.published import KEPT_SUMS, plan_table, table_due, tally_of
+from superarm.service.domain.published import KEPT_SUMS, claims_of, plan_table, table_due, tally_of
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import arm_numbers, digest_request
-from superarm.service.runtime.coordinator import Coordinator, now_ms
+from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator, now_ms
 from superarm.service.schemas import ArmsBody, ItemsBody, LearnBody, PastBody, SumsBody
 from superarm.service.storage.base import StoreUnavailable
 from superarm.tables import Table
-from superarm.warehouse import segment_number
+from superarm.warehouse import segment_numbers
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -315,12 +315,14 @@ def plan_sums(learner: ProblemState, body: SumsBody, by: str) -> Summed | None:
         kind = "learnt" if learner.learnt is not None else "several"
         raise invalid("patterns" if body.patterns else "rows", f"the items of this problem are {kind}", "send outcomes")
     specs.check_new_names([body.id], "id")
+    segment_of = segment_numbers(learner.problem)
     rows = [
-        (segment_number(learner.problem, segment), _number(learner.arms, arm), _number(learner.items, item), *counts)
+        (segment_of(segment), _number(learner.arms, arm), _number(learner.items, item), *counts)
         for segment, arm, item, *counts in body.rows
     ]
     patterns = [one for version, own in _by_version(body) for one in learner.published.table(version).read(own)]
-    event = Summed(now_ms(), body.id, digest, cast(Any, rows), patterns, by=by)
+    claims = claims_of(learner, patterns)
+    event = Summed(now_ms(), body.id, digest, cast(Any, rows), patterns, by=by, claims=claims)
     sums = tally_of(learner, event)
     whole = Tally(learner.problem.support, len(learner.tally))
     for part in (learner.tally, sums):
@@ -351,8 +353,7 @@ async def publish(coordinator: Coordinator, tenant: str, name: str) -> Table:
     if table_due(state, now_ms()):
         lives = state.settings.table_expires_s
         ends = None if lives is None else (datetime.now(UTC) + timedelta(seconds=lives)).isoformat(timespec="seconds")
-        size = state.work_size * state.settings.table_rows
-        await coordinator.change(tenant, name, lambda state: plan_table(state, name, now_ms(), ends), size)
+        await coordinator.change(tenant, name, lambda state: plan_table(state, name, now_ms(), ends), THREAD_SIZE)
         state = await coordinator.find(tenant, name)
     newest = state.published.newest
     assert newest is not None  # it was published just now, or before
