@@ -182,11 +182,19 @@ def test_node_decides_alike():
     (script,) = re.findall(r"```js\n(.*?)```", guide, re.DOTALL)
     calls = """
 const { table, cases } = JSON.parse(require("fs").readFileSync(0));
-console.log(JSON.stringify(cases.map(([id, segment]) => decide(table, id, segment).row)));"""
+let refused = "";
+try { decide(table, 17); } catch (error) { refused = error.message; }
+const ids = [...cases, ["visit", "constructor"]];
+console.log(JSON.stringify([refused, ids.map(([id, segment]) => decide(table, id, segment))]));"""
     words = ["node", "-e", script + calls]
     ran = subprocess.run(words, input=CASES.read_text(), text=True, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == case_rows()[1]
+    refused, found = json.loads(ran.stdout)
+    table, cases = sa.Table.load(CASE_TABLE), json.loads(CASES.read_text())["cases"]
+    want = [table.decide(id, segment) for id, segment, *_ in [*cases, ("visit", "constructor")]]
+    assert [sa.tables.Served(tuple(one.pop("arms")), **one) for one in found] == want
+    assert {one.row == -1 for one in want} == {True, False}  # the control slate, and others
+    assert refused == "id: 17 is not a string"
 
 
 def make_cases():
