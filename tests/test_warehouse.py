@@ -180,6 +180,8 @@ def row(**changes):
         ({"pulls": 2**29 + 1, "seen": 2**29 + 1}, "sums: 536870913 observations of arm 'tent'; at most 2^29"),
         ({"seen": -1}, "seen of arm 'tent' is -1; give whole numbers that are not negative"),
         ({"total": 0.5}, "total of arm 'tent' is 0.5; give whole numbers"),
+        ({"pulls": "3", "total": "many"}, "total of arm 'tent' is 'many'; give whole numbers"),
+        ({"low": "many"}, "low and high of arm 'tent' are 'many' and None; give numbers"),
         ({"total": float("nan")}, "total of arm 'tent' is nan; give whole numbers"),
         ({"total": 4 << 24}, "sums: more than outcomes in [0, 1] add up to"),
         ({"square": 3 << 24}, "sums: more than outcomes in [0, 1] add up to"),

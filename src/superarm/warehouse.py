@@ -302,7 +302,7 @@ def read_sums(answer: Any) -> list[Sum]:
 
     ``answer`` is what ``sums`` returned, rows in the order of the columns, mappings by column, or a data frame.
     """
-    rows = list(_rows(answer))
+    rows = [_as_numbers(row) for row in _rows(answer)]
     for row in rows:
         for name in ("pulls", "seen", "total", "square"):
             _whole(getattr(row, name), name, row)
@@ -310,6 +310,18 @@ def read_sums(answer: Any) -> list[Sum]:
             wrong = f"arm {row.arm!r} has outcomes from {float(row.low) / GRID:g} to {float(row.high) / GRID:g}"
             raise InvalidArgument("outcome", wrong, "give outcomes in [0, 1], such as least(amount, limit) / limit")
     return [row._replace(**{name: int(getattr(row, name) or 0) for name in Sum._fields[3:7]}) for row in rows]
+
+
+def _as_numbers(row: Sum) -> Sum:
+    """A row whose numbers are numbers: files of text, and JSON of BigQuery, write them as strings."""
+    found: dict[str, Any] = {name: getattr(row, name) for name in (*Sum._fields[3:7], "rows", "shown")}
+    whole = {name: int(x) for name, x in found.items() if isinstance(x, str) and re.fullmatch("[0-9]+", x)}
+    try:
+        limits = {name: float(x) for name, x in (("low", row.low), ("high", row.high)) if isinstance(x, str)}
+    except ValueError:
+        wrong = f"low and high of arm {row.arm!r} are {row.low!r} and {row.high!r}"
+        raise InvalidArgument("sums", wrong, "give numbers, as the statement makes them") from None
+    return row._replace(**whole, **limits)
 
 
 def _whole(value: Any, name: str, row: Sum) -> None:

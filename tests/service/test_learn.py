@@ -1,5 +1,6 @@
 """``superarm learn``: a log becomes a table, with what was read, what is claimed, and what may mislead."""
 
+import json
 import re
 
 import numpy as np
@@ -105,6 +106,24 @@ def test_sums_of_another_engine_are_read_as_the_log_is(shop, tmp_path):
     rows = {name: [getattr(one, name) for one in answer] for name in names}
     parquet.write_table(pyarrow.table(rows), tmp_path / "sums.parquet")
     own = invoke("learn", str(tmp_path / "sums.parquet"), *shop[2:], "--publish", str(tmp_path / "sums.json"))
+    log = invoke(*shop, "--publish", str(tmp_path / "log.json"))
+    assert (own.exit_code, log.exit_code) == (0, 0), own.output
+    assert (tmp_path / "sums.json").read_bytes() == (tmp_path / "log.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_sums_in_files_of_text_are_read(shop, tmp_path, kind):
+    """As an engine writes them: every column of the statement, all as strings."""
+    with warehouse.opened(tmp_path / "clicks.parquet") as (connection, table, _):
+        found = connection.execute(warehouse.sql("duckdb", table, segment="segment"))
+        names, answer = [column[0] for column in found.description], found.fetchall()
+    rows = [dict(zip(names, map(str, row), strict=True)) for row in answer]
+    lines = [",".join(names), *(",".join(row.values()) for row in rows)]
+    if kind == "jsonl":
+        lines = [json.dumps(row) for row in rows]
+    path = tmp_path / f"sums.{kind}"
+    path.write_text("\n".join(lines) + "\n")
+    own = invoke("learn", str(path), *shop[2:], "--publish", str(tmp_path / "sums.json"))
     log = invoke(*shop, "--publish", str(tmp_path / "log.json"))
     assert (own.exit_code, log.exit_code) == (0, 0), own.output
     assert (tmp_path / "sums.json").read_bytes() == (tmp_path / "log.json").read_bytes()
