@@ -301,7 +301,20 @@ def test_names_are_quoted_where_they_must_be():
     columns = {"segment": "group", "arm": "the arm", "decision": 'de"cision'}
     assert [one.arm for one in warehouse.sums(log, **columns)] == ["tent"]
     assert "`the arm`" in warehouse.sql("bigquery", **columns)
-    assert "WHERE day = 1" in warehouse.sql(where="day = 1")
+    assert "WHERE (day = 1) AND decision IS NOT NULL" in warehouse.sql(where="day = 1")
+    assert "WHERE day = 1\n" in warehouse.sql(where="day = 1", unique=True)
+
+
+@pytest.mark.parametrize("item", [None, "item"])
+def test_rows_without_the_id_of_a_decision_are_left_out(item):
+    known = many_events(60)
+    events = known + [(id, "campers", "tent", "north", 1.0) for id in (None, "", None)]
+    columns, n_items = {"segment": "segment", "item": item}, 2 if item else 1
+    for answer in (warehouse.sums(frame(events), **columns), sqlite(events, warehouse.sql("sqlite", **columns))):
+        assert same(warehouse.tally(problem_of(n_items), answer, ARMS, ITEMS if item else None), naive(known, n_items))
+    assert warehouse.rows_without_decision(frame(events), **columns, where="click = 1") == 3
+    assert warehouse.rows_without_decision(frame(events), unique=True) == 0
+    assert all("IS NOT NULL AND CAST(" in warehouse.sql(name, **columns) for name in warehouse.DIALECTS)
 
 
 def test_without_duckdb_the_extra_is_named(monkeypatch):

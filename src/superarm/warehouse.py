@@ -27,16 +27,17 @@ class Dialect(NamedTuple):
     number: str
     integer: str
     quote: str = '"'
+    text: str = "VARCHAR"
 
 
 DIALECTS = {
     "duckdb": Dialect("DOUBLE", "BIGINT"),
     "postgres": Dialect("DOUBLE PRECISION", "BIGINT"),
     "sqlite": Dialect("REAL", "INTEGER"),
-    "bigquery": Dialect("FLOAT64", "INT64", "`"),
+    "bigquery": Dialect("FLOAT64", "INT64", "`", "STRING"),
     "snowflake": Dialect("DOUBLE", "BIGINT"),
-    "spark": Dialect("DOUBLE", "BIGINT", "`"),
-    "clickhouse": Dialect("Nullable(Float64)", "Nullable(Int64)", "`"),
+    "spark": Dialect("DOUBLE", "BIGINT", "`", "STRING"),
+    "clickhouse": Dialect("Nullable(Float64)", "Nullable(Int64)", "`", "Nullable(String)"),
 }
 
 RESERVED = {
@@ -63,7 +64,8 @@ class Columns(NamedTuple):
     Parameters
     ----------
     decision
-        The id of the decision; None if rows are ``unique``, each a decision of its own.
+        The id of the decision; None if rows are ``unique``, each a decision of its own. Rows whose id is NULL or empty
+        are left out where it is needed.
     arm, outcome
         The name of the arm, and its outcome in [0, 1]; NULL is not seen, which is no zero.
     segment
@@ -155,7 +157,7 @@ def _log(names: Columns, dialect: Dialect, table: str) -> str:
     """The rows of the log, each once, by names of ours; with items, also how often each arm was pulled."""
     parts = {"arm": _quoted(names.arm, dialect), "segment": _segment(names, dialect)}
     parts |= {} if names.item is None else {"item": _quoted(names.item, dialect)}
-    keep = names.decision is not None and (not names.unique or names.item is not None)
+    keep = _needs_decision(names)
     parts |= {"decision": _quoted(str(names.decision), dialect)} if keep else {}
     values = {"x": f"floor(CAST({_quoted(names.outcome, dialect)} AS {dialect.number}) * {int(GRID)} + 0.5)"}
     places = (
@@ -170,13 +172,25 @@ def _log(names: Columns, dialect: Dialect, table: str) -> str:
         grouped = "\n  GROUP BY " + ", ".join(part for part in parts.values() if part != "''")
     order = {name: parts[name] for name in ("segment", "arm", "item", "decision") if name in parts} | values
     chosen = ", ".join(part if part == name else f"{part} AS {name}" for name, part in order.items())
-    where = f"\n  WHERE {names.where}" if names.where else ""
+    conditions = [f"({names.where})" if keep else names.where] if names.where else []
+    conditions += [_has_decision(names, dialect)] if keep else []
+    where = f"\n  WHERE {' AND '.join(conditions)}" if conditions else ""
     rows = f"log AS (\n  SELECT {chosen}\n  FROM {table}{where}{grouped}\n)\n"
     if names.item is None:
         return rows
     count = "count(DISTINCT decision)" if keep else "count(*)"
     pulls = f"SELECT segment, arm, {count} AS pulls FROM log WHERE x IS NOT NULL GROUP BY segment, arm"
     return f"{rows[:-1]}, pulled AS (\n  {pulls}\n)\n"
+
+
+def _needs_decision(names: Columns) -> bool:
+    return names.decision is not None and (not names.unique or names.item is not None)
+
+
+def _has_decision(names: Columns, dialect: Dialect) -> str:
+    """The condition that a row has the id of a decision: those without one would count as one decision."""
+    id = _quoted(str(names.decision), dialect)
+    return f"{id} IS NOT NULL AND CAST({id} AS {dialect.text}) <> ''"
 
 
 def _answer(names: Columns, dialect: Dialect) -> str:
@@ -238,6 +252,17 @@ def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum
     with opened(source, threads) as (connection, table, known):
         found = connection.execute(sql("duckdb", table, **_known(columns, known))).fetchall()
     return [Sum(*row) for row in found]
+
+
+def rows_without_decision(source: Any, **columns: Any) -> int:
+    """How many rows of a log ``sums`` leaves out, because the id of their decision is NULL or empty."""
+    with opened(source) as (connection, table, known):
+        names = Columns(**_known(columns, known))
+        if not _needs_decision(names):
+            return 0
+        own = f"({names.where}) AND " if names.where else ""
+        statement = f"SELECT count(*) FROM {table} WHERE {own}NOT ({_has_decision(names, DIALECTS['duckdb'])})"
+        return int(connection.execute(statement).fetchone()[0])
 
 
 @contextmanager

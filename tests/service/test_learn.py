@@ -83,6 +83,9 @@ def test_what_was_not_learnt_from_is_told(shop, tmp_path):
     assert re.search(r"left out: \d+ rows of what the problem does not have: arm 5 in campers, arm 5 in walkers", text)
     assert gone > 0
     assert re.search(r"not counted: \d+ rows without an outcome, which is not the outcome 0", text)
+    ids = [None if n < 7 else id for n, id in enumerate(log["decision"].to_pylist())]
+    parquet.write_table(log.set_column(0, "decision", pyarrow.array(ids)), tmp_path / "clicks.parquet")
+    assert "left out: 7 rows whose decision is NULL or empty\n" in invoke(*shop).stdout
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,12 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         raise InvalidArgument("problem", f"{toml.name} is not TOML: {error}", "write k = 5, for instance") from None
     several = {"item": ["item"]} if len(described.get("items", "")) > 1 else {}
     columns |= {"segment": ["segment"], "position": ["position"]} | several | named
-    answer = warehouse.read_sums(_read(source, columns))
+    found, nameless = _read(source, columns)
+    answer = warehouse.read_sums(found)
     listed = [] if baseline is None else [line.strip() for line in baseline.read_text("utf-8").splitlines()]
     log = _prepare(answer, described, [arm for arm in listed if arm])
+    if nameless:
+        click.echo(f"left out: {nameless:,} rows whose {given['decision']} is NULL or empty")
     for line in (*_reading(source, answer, log), *_claims(log, given["rows"]), *_warnings(log)):
         click.echo(line)
     if publish is not None:
@@ -73,19 +76,19 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
 
 
-def _read(source: str, columns: dict[str, Any]) -> Any:
-    """The sums of a log, or of a file that holds them already."""
+def _read(source: str, columns: dict[str, Any]) -> tuple[Any, int]:
+    """The sums of a log, or of a file that holds them already, and how many rows have no id of a decision."""
     from superarm import warehouse
 
     try:
-        return warehouse.sums(source, **columns)
+        return warehouse.sums(source, **columns), warehouse.rows_without_decision(source, **columns)
     except InvalidArgument:
         with warehouse.opened(source) as (connection, table, known):
             names = [name.lower() for name in known]
             if not {"pulls", "seen", "total", "square"} <= set(names):
                 raise
             rows = connection.execute(f"SELECT * FROM {table}").fetchall()
-            return [dict(zip(names, row, strict=True)) for row in rows]
+            return [dict(zip(names, row, strict=True)) for row in rows], 0
 
 
 class Prepared(NamedTuple):
