@@ -71,6 +71,21 @@ def test_a_log_becomes_a_table_that_earns_more(shop, tmp_path):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "table.json").read_bytes()
 
 
+def test_a_table_that_overwrites_one_is_newer(shop, tmp_path):
+    path, found = tmp_path / "table.json", []
+    more = (("--baseline", str(tmp_path / "top.txt")), (), ("--where", "position = 1"), ("--version", "9000"), ())
+    for words in more:
+        assert invoke(*shop[:4], *words, "--publish", str(path), "--rows", "16").exit_code == 0
+        found.append(sa.Table.load(path))
+    assert [one.version for one in found] == [8_001, 8_002, 8_003, 9_000, 9_001]
+    assert len({one.salt for one in found}) == len(found)
+    done = invoke(*shop, "--publish", str(path), "--version", "9001")
+    assert "version: 9001, where table.json holds 9001; give a larger number" in done.stderr
+    (tmp_path / "shop.toml").rename(tmp_path / "other.toml")
+    invoke(*shop[:3], str(tmp_path / "other.toml"), "--publish", str(path), "--rows", "16")
+    assert (sa.Table.load(path).problem, sa.Table.load(path).version) == ("other", 8_001)
+
+
 def test_what_was_not_learnt_from_is_told(shop, tmp_path):
     log = write_log(tmp_path / "clicks.parquet", 100)
     clicks = [None if n < 10 else x for n, x in enumerate(log["click"].to_pylist())]

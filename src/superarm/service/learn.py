@@ -28,6 +28,7 @@ _DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark", "
 @click.option("--problem", "toml", help="A TOML file with the fields of PUT /v1/problems/{name}: k, reward, …", **_FILE)
 @click.option("--baseline", help="A text file with the arms that are shown today, best first, one a line.", **_FILE)
 @click.option("--publish", type=click.Path(path_type=Path), help="Write a table of slates to this file.")
+@click.option("--version", type=click.IntRange(1), help="Its version; by default larger than that of the file's table.")
 @click.option("--rows", default=256, show_default=True, help="How many slates it has for each segment.")
 @click.option("--decision", default="decision", show_default=True, help="The column of the decision's id.")
 @click.option("--arm", default="arm", show_default=True, help="The column of the arm's name.")
@@ -69,11 +70,26 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         click.echo(line)
     if publish is not None:
         began = time.perf_counter()
-        table = log.agent.publish(given["rows"], problem=toml.stem, present=log.present or None)
+        version = _next_version(publish, toml.stem, given["version"], log.agent)
+        table = log.agent.publish(given["rows"], problem=toml.stem, version=version, present=log.present or None)
         publish.write_bytes(table.to_json())
         spent = time.perf_counter() - began
         said = f"{given['rows']} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
+
+
+def _next_version(path: Path, problem: str, given: int | None, agent: Any) -> int:
+    """The version of a table: larger than that of the table it overwrites, even if the log is shorter."""
+    from superarm.tables import Table
+
+    try:
+        old = Table.load(path)
+        before = old.version if old.problem == problem else 0
+    except (OSError, InvalidArgument):
+        before = 0
+    if given is not None and given <= before:
+        raise InvalidArgument("version", f"{given}, where {path.name} holds {before}", "give a larger number")
+    return given or max(1 + int(agent.tally.pulls.sum()), before + 1)
 
 
 def _read(source: str, columns: dict[str, Any]) -> tuple[Any, int]:
