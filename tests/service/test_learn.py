@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow
@@ -84,6 +85,27 @@ def test_a_table_that_overwrites_one_is_newer(shop, tmp_path):
     (tmp_path / "shop.toml").rename(tmp_path / "other.toml")
     invoke(*shop[:3], str(tmp_path / "other.toml"), "--publish", str(path), "--rows", "16")
     assert (sa.Table.load(path).problem, sa.Table.load(path).version) == ("other", 8_001)
+
+
+def test_settings_are_followed_or_refused(shop, tmp_path):
+    def run(settings, *words):
+        (tmp_path / "shop.toml").write_text(f"k = 2\n[settings]\n{settings}\n")
+        return invoke(*words, "--publish", str(tmp_path / "table.json"))
+
+    assert run("control = 0.25\ntable_rows = 32\ntable_expires_s = 60", *shop).exit_code == 0
+    table = sa.Table.load(tmp_path / "table.json")
+    assert (table.control.share, len(table.slates[""]), table.control.slates) == (0.25, 32, {"": [[0, 1]]})
+    left = datetime.fromisoformat(table.expires) - datetime.now(UTC)
+    assert left.total_seconds() <= 60
+    assert "settings.explore: has no effect on a table; leave it out" in run("explore = 0.1", *shop).stderr
+    assert "settings.control: 0.25, without a control slate; give --baseline" in run("control = 0.25", *shop[:4]).stderr
+
+
+def test_lines_of_the_baseline_that_are_no_arms_are_told(shop, tmp_path):
+    (tmp_path / "top.txt").write_text("arm 0\nboat\narm 1\nship\n")
+    assert "left out of top.txt: 2 lines that are no arms: boat, ship\n" in invoke(*shop).stdout
+    (tmp_path / "top.txt").write_text("boat\n")
+    assert "baseline: top.txt names no arm of the problem or of the log; write" in invoke(*shop).stderr
 
 
 def test_what_was_not_learnt_from_is_told(shop, tmp_path):

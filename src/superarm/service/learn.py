@@ -4,6 +4,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +20,9 @@ ASSUMED = (
     "and the log has everybody who saw an arm, not only those who clicked."
 )
 
+OF_TABLES = {"policy", "control", "serve", "table_rows", "table_expires_s"}
+"""The settings that a table follows."""
+
 _FILE: Any = {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}
 _DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark", "clickhouse")
 
@@ -29,7 +33,9 @@ _DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark", "
 @click.option("--baseline", help="A text file with the arms that are shown today, best first, one a line.", **_FILE)
 @click.option("--publish", type=click.Path(path_type=Path), help="Write a table of slates to this file.")
 @click.option("--version", type=click.IntRange(1), help="Its version; by default larger than that of the file's table.")
-@click.option("--rows", default=256, show_default=True, help="How many slates it has for each segment.")
+@click.option(
+    "--rows", type=int, help="How many slates it has for each segment; by default settings.table_rows, or 256."
+)
 @click.option("--decision", default="decision", show_default=True, help="The column of the decision's id.")
 @click.option("--arm", default="arm", show_default=True, help="The column of the arm's name.")
 @click.option("--outcome", default="click", show_default=True, help="The column of the outcome, from 0 to 1.")
@@ -64,18 +70,41 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
     answer = warehouse.read_sums(found)
     listed = [] if baseline is None else [line.strip() for line in baseline.read_text("utf-8").splitlines()]
     log = _prepare(answer, described, [arm for arm in listed if arm])
+    rows = log.settings.table_rows if given["rows"] is None else given["rows"]
+    for line in () if baseline is None else _unknown(baseline, listed, log):
+        click.echo(line)
     if nameless:
         click.echo(f"left out: {nameless:,} rows whose {given['decision']} is NULL or empty")
-    for line in (*_reading(source, answer, log), *_claims(log, given["rows"]), *_warnings(log)):
+    for line in (*_reading(source, answer, log), *_claims(log, rows), *_warnings(log)):
         click.echo(line)
     if publish is not None:
         began = time.perf_counter()
-        version = _next_version(publish, toml.stem, given["version"], log.agent)
-        table = log.agent.publish(given["rows"], problem=toml.stem, version=version, present=log.present or None)
+        table = _table(log, rows, toml.stem, _next_version(publish, toml.stem, given["version"], log.agent))
         publish.write_bytes(table.to_json())
         spent = time.perf_counter() - began
-        said = f"{given['rows']} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
+        said = f"{rows} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
+
+
+def _table(log: "Prepared", rows: int, problem: str, version: int) -> Any:
+    """The table, with the share of the control slate and the end that the problem's settings have."""
+    control, lives = log.settings.control, log.settings.table_expires_s
+    present = log.present or None
+    if control and not present and not getattr(log.agent.policy, "baseline", ()):
+        raise InvalidArgument("settings.control", f"{control}, without a control slate", "give --baseline")
+    ends = None if lives is None else datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=lives)
+    return log.agent.publish(rows, problem=problem, version=version, control=control, present=present, expires=ends)
+
+
+def _unknown(baseline: Path, listed: list[str], log: "Prepared") -> Iterable[str]:
+    """The lines of the baseline that are no arms; a file without any arm is refused."""
+    unknown = [line for line in listed if line and line not in log.agent.arms]
+    if not log.present:
+        wrong = f"{baseline.name} names no arm of the problem or of the log"
+        raise InvalidArgument("baseline", wrong, "write an arm a line, as the log has them")
+    if unknown:
+        more = ", …" if len(unknown) > 5 else ""
+        yield f"left out of {baseline.name}: {len(unknown)} lines that are no arms: {', '.join(unknown[:5])}{more}"
 
 
 def _next_version(path: Path, problem: str, given: int | None, agent: Any) -> int:
@@ -114,6 +143,7 @@ class Prepared(NamedTuple):
     kept: list[Any]
     left: list[Any]
     present: list[str]
+    settings: Any
 
 
 def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) -> Prepared:
@@ -128,13 +158,17 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
     described.setdefault("arms", sorted({str(one.arm) for one in answer if one.arm is not None}))
     if segments and "context" not in described:
         described["context"] = {"features": {"categorical": {"segment": segments}}}
-    if listed:
+    matching = [arm for arm in listed if arm in described["arms"]]
+    if matching:
         chosen = described.setdefault("settings", {}).setdefault("policy", {})
-        chosen |= {"baseline": [arm for arm in listed if arm in described["arms"]]}
+        chosen |= {"baseline": matching}
     try:
         spec = msgspec.convert(described, ProblemSpec)
     except msgspec.ValidationError as error:
         raise InvalidArgument("problem", str(error), "see the fields of PUT /v1/problems/{name}") from None
+    unused = sorted(set(described.get("settings", {})) - OF_TABLES)
+    if unused:
+        raise InvalidArgument(f"settings.{unused[0]}", "has no effect on a table", "leave it out of the problem's file")
     problem = to_problem(spec)
     spec = complete(spec, problem)
     kept, left = list[Any](), list[Any]()
@@ -145,7 +179,7 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
     policy = to_policy(spec.settings.policy, Names(spec.arms, "arms"))
     tally = warehouse.tally(problem, kept, spec.arms, spec.item_names)
     agent = Agent(problem, policy, spec.seed or 0, tally=tally, arms=spec.arms, items=spec.item_names)
-    return Prepared(agent, kept, left, [arm for arm in listed if arm in spec.arms][: problem.k])
+    return Prepared(agent, kept, left, [arm for arm in listed if arm in spec.arms][: problem.k], spec.settings)
 
 
 def _knows(problem: Any, segment: Any) -> bool:
