@@ -339,14 +339,17 @@ def read_sums(answer: Any) -> list[Sum]:
 
 def _as_numbers(row: Sum) -> Sum:
     """A row whose numbers are numbers: files of text, and JSON of BigQuery, write them as strings."""
-    found: dict[str, Any] = {name: getattr(row, name) for name in (*Sum._fields[3:7], "rows", "shown")}
-    whole = {name: int(x) for name, x in found.items() if isinstance(x, str) and re.fullmatch("[0-9]+", x)}
+    found: dict[str, Any] = {name: x for name, x in row._asdict().items() if isinstance(x, str)}
+    changes: dict[str, Any] = {}
+    for name in ("pulls", "seen", "total", "square", "rows", "shown"):
+        if re.fullmatch("[0-9]+", found.get(name, "")):
+            changes[name] = int(found[name])
     try:
-        limits = {name: float(x) for name, x in (("low", row.low), ("high", row.high)) if isinstance(x, str)}
+        changes |= {name: float(found[name]) for name in ("low", "high") if name in found}
     except ValueError:
         wrong = f"low and high of arm {row.arm!r} are {row.low!r} and {row.high!r}"
         raise InvalidArgument("sums", wrong, "give numbers, as the statement makes them") from None
-    return row._replace(**whole, **limits)
+    return row._replace(**changes)
 
 
 def _whole(value: Any, name: str, row: Sum) -> None:
