@@ -301,6 +301,9 @@ def test_names_are_quoted_where_they_must_be():
     columns = {"segment": "group", "arm": "the arm", "decision": 'de"cision'}
     assert [one.arm for one in warehouse.sums(log, **columns)] == ["tent"]
     assert "`the arm`" in warehouse.sql("bigquery", **columns)
+    assert "FROM `my-project`.shop.clicks\n" in warehouse.sql("bigquery", "my-project.shop.clicks")
+    assert 'FROM "order"\n' in warehouse.sql("postgres", "order")
+    assert "FROM read_csv('a-b.csv')\n" in warehouse.sql("duckdb", "read_csv('a-b.csv')")
     assert "WHERE (day = 1) AND decision IS NOT NULL" in warehouse.sql(where="day = 1")
     assert "WHERE day = 1\n" in warehouse.sql(where="day = 1", unique=True)
 

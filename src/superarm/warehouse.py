@@ -123,7 +123,8 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
     dialect
         ``duckdb``, ``postgres``, ``sqlite``, ``bigquery``, ``snowflake``, ``spark`` or ``clickhouse``.
     table
-        The table of the log, or what stands for it in a FROM clause.
+        The table of the log, or what stands for it in a FROM clause. Names such as ``my-project.shop.clicks`` are
+        quoted where they must be.
     columns
         See :class:`Columns`.
 
@@ -150,7 +151,7 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
         raise InvalidArgument(
             "decision", "missing", "name the column of the decision's id, or say that rows are unique"
         )
-    return f"WITH {_log(names, DIALECTS[dialect], table)}{_answer(names, DIALECTS[dialect])}"
+    return f"WITH {_log(names, DIALECTS[dialect], _table(table, DIALECTS[dialect]))}{_answer(names, DIALECTS[dialect])}"
 
 
 def _log(names: Columns, dialect: Dialect, table: str) -> str:
@@ -227,6 +228,13 @@ def _quoted(name: str, dialect: Dialect) -> str:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in RESERVED:
         return name
     return f"{dialect.quote}{name.replace(dialect.quote, 2 * dialect.quote)}{dialect.quote}"
+
+
+def _table(table: str, dialect: Dialect) -> str:
+    """The name of a table with each part quoted where it must be; what is no name, such as a function, stays."""
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", table):
+        return table
+    return ".".join(_quoted(part, dialect) for part in table.split("."))
 
 
 def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum]:
