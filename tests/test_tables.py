@@ -182,11 +182,19 @@ def test_node_decides_alike():
     (script,) = re.findall(r"```js\n(.*?)```", guide, re.DOTALL)
     calls = """
 const { table, cases } = JSON.parse(require("fs").readFileSync(0));
-console.log(JSON.stringify(cases.map(([id, segment]) => decide(table, id, segment).row)));"""
+let refused = "";
+try { decide(table, 17); } catch (error) { refused = error.message; }
+const ids = [...cases, ["visit", "constructor"]];
+console.log(JSON.stringify([refused, ids.map(([id, segment]) => decide(table, id, segment))]));"""
     words = ["node", "-e", script + calls]
     ran = subprocess.run(words, input=CASES.read_text(), text=True, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == case_rows()[1]
+    refused, found = json.loads(ran.stdout)
+    table, cases = sa.Table.load(CASE_TABLE), json.loads(CASES.read_text())["cases"]
+    want = [table.decide(id, segment) for id, segment, *_ in [*cases, ("visit", "constructor")]]
+    assert [sa.tables.Served(tuple(one.pop("arms")), **one) for one in found] == want
+    assert {one.row == -1 for one in want} == {True, False}  # the control slate, and others
+    assert refused == "id: 17 is not a string"
 
 
 def make_cases():
@@ -224,9 +232,8 @@ def test_eligible_arms_take_the_next_row_that_holds_no_other():
 @given(st.data())
 def test_patterns_are_learnt_as_decisions_told_one_by_one(data):
     table = sa.Table.load(CASE_TABLE)
-    shown = data.draw(
-        st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["campers", "walkers"]), st.integers(0, 7)))
-    )
+    event = st.tuples(st.integers(0, 99), st.sampled_from(["campers", "walkers"]), st.integers(0, 7))
+    shown = data.draw(st.lists(event, max_size=table.lifetime))
     problem = agent_of(sa.cts(), SEGMENTS, 0).problem
     patterns, arms, outcomes, segments = {}, [], [], []
     for id, segment, mask in shown:
@@ -236,7 +243,7 @@ def test_patterns_are_learnt_as_decisions_told_one_by_one(data):
         arms += [ARMS.index(arm) for arm in served.arms]
         outcomes += [[float(mask >> place & 1)] for place in range(3)]
         segments += [f"segment={segment}"] * 3
-    found = table.tally([(*key, n) for key, n in patterns.items()]).to_arrays()
+    found = table.tally(problem, [(*key, n) for key, n in patterns.items()], ARMS).to_arrays()
     want = problem.past(arms, outcomes, contexts=segments).to_arrays()
     assert all(found[name].tobytes() == want[name].tobytes() for name in ("pulls", "total", "square"))
 
@@ -244,17 +251,36 @@ def test_patterns_are_learnt_as_decisions_told_one_by_one(data):
 def test_an_agent_goes_on_from_patterns():
     agent = agent_of(sa.cts(), SEGMENTS)
     table, pulls = agent.publish(16), agent.tally.pulls.sum()
-    agent.warm_start(table.tally([(table.version, "campers", 3, 0b101, 7), (table.version, "", 0, 1, 2)]))
+    patterns = [(table.version, "campers", 3, 0b101, 7), (table.version, "", 0, 1, 2)]
+    agent.warm_start(table.tally(agent.problem, patterns, agent.arms))
     assert agent.tally.pulls.sum() == pulls + 21  # those of nobody's segment are not learnt from
+
+
+def test_patterns_are_credited_by_the_names_of_arms_and_segments():
+    table = agent_of(sa.cts(), SEGMENTS).publish(16)
+    patterns = [(table.version, "campers", 3, 0b001, 7), (table.version, "walkers", 5, 0b110, 4)]
+    turned = sa.Context(sa.Features(categorical={"segment": ["walkers", "ramblers", "campers"]}))
+    problem = sa.Problem(9, 1, sa.Coverage(), sa.Subsets(3), context=turned)
+    arms = ["boat", *reversed(ARMS)]
+    found = table.tally(problem, patterns, arms)
+    own = table.tally(agent_of(sa.cts(), SEGMENTS, 0).problem, patterns, ARMS)
+    at = [arms.index(arm) for arm in ARMS]
+    assert (found.pulls[[2, 0]][:, at] == own.pulls).all()
+    assert (found.total[[2, 0]][:, :, at] == own.total).all()
+    assert found.pulls.sum() == own.pulls.sum() == 33
+    with pytest.raises(sa.InvalidArgument, match="arms: unknown name 'arm 0'"):
+        table.tally(problem, patterns, [f"other {j}" for j in range(9)])
+    with pytest.raises(sa.InvalidArgument, match="problem: it has 2 items; give sums"):
+        table.tally(agent_of(sa.cts(), SEGMENTS, 0, 2).problem, patterns, ARMS)
 
 
 def test_a_table_that_lived_too_long_is_warned_of():
     agent = agent_of(sa.cts(), visits=3_200)  # a thousand decisions of three arms
     table = agent.publish(4)
     assert table.lifetime == lifetime(1_066) == 106
-    table.tally([(table.version, "", 0, 0, 106)])
+    table.tally(agent.problem, [(table.version, "", 0, 0, 106)], ARMS)
     with pytest.warns(StaleTable, match=f"version {table.version} served 5000 decisions, and should have served 106"):
-        table.tally([(table.version, "", 0, 0, 5_000)])
+        table.tally(agent.problem, [(table.version, "", 0, 0, 5_000)], ARMS)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +328,7 @@ def test_expiry_and_retired_arms_are_in_the_table():
 def test_wrong_patterns_are_refused(pattern, told):
     table = sa.Table.load(CASE_TABLE)
     with pytest.raises(sa.InvalidArgument, match=re.escape(told)):
-        table.tally([(pattern[0] or table.version, *pattern[1:])])
+        table.tally(agent_of(sa.cts(), SEGMENTS, 0).problem, [(pattern[0] or table.version, *pattern[1:])], ARMS)
 
 
 def test_documents_that_are_wrong_or_late_are_refused():

@@ -180,6 +180,8 @@ def row(**changes):
         ({"pulls": 2**29 + 1, "seen": 2**29 + 1}, "sums: 536870913 observations of arm 'tent'; at most 2^29"),
         ({"seen": -1}, "seen of arm 'tent' is -1; give whole numbers that are not negative"),
         ({"total": 0.5}, "total of arm 'tent' is 0.5; give whole numbers"),
+        ({"pulls": "3", "total": "many"}, "total of arm 'tent' is 'many'; give whole numbers"),
+        ({"low": "many"}, "low and high of arm 'tent' are 'many' and None; give numbers"),
         ({"total": float("nan")}, "total of arm 'tent' is nan; give whole numbers"),
         ({"total": 4 << 24}, "sums: more than outcomes in [0, 1] add up to"),
         ({"square": 3 << 24}, "sums: more than outcomes in [0, 1] add up to"),
@@ -299,7 +301,23 @@ def test_names_are_quoted_where_they_must_be():
     columns = {"segment": "group", "arm": "the arm", "decision": 'de"cision'}
     assert [one.arm for one in warehouse.sums(log, **columns)] == ["tent"]
     assert "`the arm`" in warehouse.sql("bigquery", **columns)
-    assert "WHERE day = 1" in warehouse.sql(where="day = 1")
+    assert "FROM `my-project`.shop.clicks\n" in warehouse.sql("bigquery", "my-project.shop.clicks")
+    assert 'FROM "order"\n' in warehouse.sql("postgres", "order")
+    assert "FROM read_csv('a-b.csv')\n" in warehouse.sql("duckdb", "read_csv('a-b.csv')")
+    assert "WHERE (day = 1) AND decision IS NOT NULL" in warehouse.sql(where="day = 1")
+    assert "WHERE day = 1\n" in warehouse.sql(where="day = 1", unique=True)
+
+
+@pytest.mark.parametrize("item", [None, "item"])
+def test_rows_without_the_id_of_a_decision_are_left_out(item):
+    known = many_events(60)
+    events = known + [(id, "campers", "tent", "north", 1.0) for id in (None, "", None)]
+    columns, n_items = {"segment": "segment", "item": item}, 2 if item else 1
+    for answer in (warehouse.sums(frame(events), **columns), sqlite(events, warehouse.sql("sqlite", **columns))):
+        assert same(warehouse.tally(problem_of(n_items), answer, ARMS, ITEMS if item else None), naive(known, n_items))
+    assert warehouse.rows_without_decision(frame(events), **columns, where="click = 1") == 3
+    assert warehouse.rows_without_decision(frame(events), unique=True) == 0
+    assert all("IS NOT NULL AND CAST(" in warehouse.sql(name, **columns) for name in warehouse.DIALECTS)
 
 
 def test_without_duckdb_the_extra_is_named(monkeypatch):

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from superarm.core.arrays import Floats
+from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.core.tally import GRID, Tally
+from superarm.decisions.names import Given, names_for
+from superarm.problem import Problem
+from superarm.warehouse import segment_number
 
 __all__ = ["Control", "Pattern", "Served", "StaleTable", "Table", "lifetime"]
 
@@ -164,19 +167,33 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             found[segment] = counts
         return found
 
-    def tally(self, patterns: Iterable[Any]) -> Tally:
+    def tally(self, problem: Problem, patterns: Iterable[Any], arms: Given) -> Tally:
         """What became of decisions, for ``Agent.warm_start``: ``patterns`` are rows as ``Pattern`` has them.
 
-        What was shown and not clicked counts as 0. Decisions for visitors of no known segment are not learnt from.
-        ``StaleTable`` is warned of if the table has served more than its ``lifetime``.
+        ``arms`` are the names of the problem's arms: arms and segments are found by their names, in any order, and
+        those that the problem does not have are refused. What was shown and not clicked counts as 0. Decisions for
+        visitors of no known segment are not learnt from. ``StaleTable`` is warned of if the table has served more than
+        its ``lifetime``.
         """
         found = self.read(patterns)
         if (said := self.stale(sum(one.n for one in found))) is not None:
             warnings.warn(said, StaleTable, 2)
-        return self.count(found)
+        if problem.n_items > 1:
+            raise InvalidArgument("problem", f"it has {problem.n_items} items", "give sums: patterns name no item")
+        columns = names_for(arms, problem.n_arms, "arms").numbers(self.arms)
+        at = np.ix_(np.array([segment_number(problem, name) for name in self.segments]), columns)
+        n_segments = 1 if problem.context is None else problem.context.n_segments
+        counts = np.zeros((2, n_segments, problem.n_arms), np.int64)
+        for there, here in zip(counts, self._counts(found), strict=True):
+            np.add.at(there, at, here)
+        return _tally_of(*counts)
 
     def count(self, patterns: list[Pattern]) -> Tally:
-        """The tally of patterns of this table."""
+        """The tally of patterns of this table, whose arms and segments are those of the problem in their order."""
+        return _tally_of(*self._counts(patterns))
+
+    def _counts(self, patterns: list[Pattern]) -> tuple[Ints, Ints]:
+        """How often each arm was shown in each segment, and clicked."""
         segments = self.segments
         pulls = np.zeros((len(segments), len(self.arms)), np.int64)
         clicks = np.zeros_like(pulls)
@@ -185,8 +202,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 slate, at = self.slate(one), segments.index(one.segment)
                 pulls[at, slate] += one.n
                 clicks[at, [j for place, j in enumerate(slate) if one.mask >> place & 1]] += one.n
-        seen, units = pulls[:, None], clicks[:, None] * int(GRID)
-        return Tally.of_sums(Dense(1, len(self.arms)), pulls, seen, units, units)
+        return pulls, clicks
 
     @property
     def segments(self) -> list[str]:
@@ -250,6 +266,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if newer_than.problem != table.problem:
             raise InvalidArgument("table", f"it is of problem {table.problem!r}", f"give one of {newer_than.problem!r}")
         return max(newer_than, table, key=lambda one: one.version)
+
+
+def _tally_of(pulls: Ints, clicks: Ints) -> Tally:
+    seen, units = pulls[:, None], clicks[:, None] * int(GRID)
+    return Tally.of_sums(Dense(1, pulls.shape[1]), pulls, seen, units, units)
 
 
 def lifetime(decisions: int) -> int:

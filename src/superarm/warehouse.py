@@ -27,16 +27,17 @@ class Dialect(NamedTuple):
     number: str
     integer: str
     quote: str = '"'
+    text: str = "VARCHAR"
 
 
 DIALECTS = {
     "duckdb": Dialect("DOUBLE", "BIGINT"),
     "postgres": Dialect("DOUBLE PRECISION", "BIGINT"),
     "sqlite": Dialect("REAL", "INTEGER"),
-    "bigquery": Dialect("FLOAT64", "INT64", "`"),
+    "bigquery": Dialect("FLOAT64", "INT64", "`", "STRING"),
     "snowflake": Dialect("DOUBLE", "BIGINT"),
-    "spark": Dialect("DOUBLE", "BIGINT", "`"),
-    "clickhouse": Dialect("Nullable(Float64)", "Nullable(Int64)", "`"),
+    "spark": Dialect("DOUBLE", "BIGINT", "`", "STRING"),
+    "clickhouse": Dialect("Nullable(Float64)", "Nullable(Int64)", "`", "Nullable(String)"),
 }
 
 RESERVED = {
@@ -63,7 +64,8 @@ class Columns(NamedTuple):
     Parameters
     ----------
     decision
-        The id of the decision; None if rows are ``unique``, each a decision of its own.
+        The id of the decision; None if rows are ``unique``, each a decision of its own. Rows whose id is NULL or empty
+        are left out where it is needed.
     arm, outcome
         The name of the arm, and its outcome in [0, 1]; NULL is not seen, which is no zero.
     segment
@@ -121,7 +123,8 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
     dialect
         ``duckdb``, ``postgres``, ``sqlite``, ``bigquery``, ``snowflake``, ``spark`` or ``clickhouse``.
     table
-        The table of the log, or what stands for it in a FROM clause.
+        The table of the log, or what stands for it in a FROM clause. Names such as ``my-project.shop.clicks`` are
+        quoted where they must be.
     columns
         See :class:`Columns`.
 
@@ -149,7 +152,7 @@ def sql(dialect: str = "duckdb", table: str = "clicks", **columns: Any) -> str:
             "decision", "missing", "name the column of the decision's id, or say that rows are unique"
         )
     log, pulled = (f"{name}_rows" if table.strip().lower() == name else name for name in ("log", "pulled"))
-    rows = _log(names, DIALECTS[dialect], table, log, pulled)
+    rows = _log(names, DIALECTS[dialect], _table(table, DIALECTS[dialect]), log, pulled)
     return f"WITH {rows}{_answer(names, DIALECTS[dialect], log, pulled)}"
 
 
@@ -157,7 +160,7 @@ def _log(names: Columns, dialect: Dialect, table: str, log: str, pulled: str) ->
     """The rows of the log, each once, by names of ours; with items, also how often each arm was pulled."""
     parts = {"arm": _quoted(names.arm, dialect), "segment": _segment(names, dialect)}
     parts |= {} if names.item is None else {"item": _quoted(names.item, dialect)}
-    keep = names.decision is not None and (not names.unique or names.item is not None)
+    keep = _needs_decision(names)
     parts |= {"decision": _quoted(str(names.decision), dialect)} if keep else {}
     values = {"x": f"floor(CAST({_quoted(names.outcome, dialect)} AS {dialect.number}) * {int(GRID)} + 0.5)"}
     places = (
@@ -172,13 +175,25 @@ def _log(names: Columns, dialect: Dialect, table: str, log: str, pulled: str) ->
         grouped = "\n  GROUP BY " + ", ".join(part for part in parts.values() if part != "''")
     order = {name: parts[name] for name in ("segment", "arm", "item", "decision") if name in parts} | values
     chosen = ", ".join(part if part == name else f"{part} AS {name}" for name, part in order.items())
-    where = f"\n  WHERE {names.where}" if names.where else ""
+    conditions = [f"({names.where})" if keep else names.where] if names.where else []
+    conditions += [_has_decision(names, dialect)] if keep else []
+    where = f"\n  WHERE {' AND '.join(conditions)}" if conditions else ""
     rows = f"{log} AS (\n  SELECT {chosen}\n  FROM {table}{where}{grouped}\n)\n"
     if names.item is None:
         return rows
     count = "count(DISTINCT decision)" if keep else "count(*)"
     pulls = f"SELECT segment, arm, {count} AS pulls FROM {log} WHERE x IS NOT NULL GROUP BY segment, arm"
     return f"{rows[:-1]}, {pulled} AS (\n  {pulls}\n)\n"
+
+
+def _needs_decision(names: Columns) -> bool:
+    return names.decision is not None and (not names.unique or names.item is not None)
+
+
+def _has_decision(names: Columns, dialect: Dialect) -> str:
+    """The condition that a row has the id of a decision: those without one would count as one decision."""
+    id = _quoted(str(names.decision), dialect)
+    return f"{id} IS NOT NULL AND CAST({id} AS {dialect.text}) <> ''"
 
 
 def _answer(names: Columns, dialect: Dialect, log: str, pulled: str) -> str:
@@ -217,6 +232,13 @@ def _quoted(name: str, dialect: Dialect) -> str:
     return f"{dialect.quote}{name.replace(dialect.quote, 2 * dialect.quote)}{dialect.quote}"
 
 
+def _table(table: str, dialect: Dialect) -> str:
+    """The name of a table with each part quoted where it must be; what is no name, such as a function, stays."""
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", table):
+        return table
+    return ".".join(_quoted(part, dialect) for part in table.split("."))
+
+
 def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum]:
     """Read a log once with DuckDB, and add it up.
 
@@ -240,6 +262,17 @@ def sums(source: Any, *, threads: int | None = None, **columns: Any) -> list[Sum
     with opened(source, threads) as (connection, table, known):
         found = connection.execute(sql("duckdb", table, **_known(columns, known))).fetchall()
     return [Sum(*row) for row in found]
+
+
+def rows_without_decision(source: Any, **columns: Any) -> int:
+    """How many rows of a log ``sums`` leaves out, because the id of their decision is NULL or empty."""
+    with opened(source) as (connection, table, known):
+        names = Columns(**_known(columns, known))
+        if not _needs_decision(names):
+            return 0
+        own = f"({names.where}) AND " if names.where else ""
+        statement = f"SELECT count(*) FROM {table} WHERE {own}NOT ({_has_decision(names, DIALECTS['duckdb'])})"
+        return int(connection.execute(statement).fetchone()[0])
 
 
 @contextmanager
@@ -304,7 +337,7 @@ def read_sums(answer: Any) -> list[Sum]:
 
     ``answer`` is what ``sums`` returned, rows in the order of the columns, mappings by column, or a data frame.
     """
-    rows = list(_rows(answer))
+    rows = [_as_numbers(row) for row in _rows(answer)]
     for row in rows:
         for name in ("pulls", "seen", "total", "square"):
             _whole(getattr(row, name), name, row)
@@ -312,6 +345,21 @@ def read_sums(answer: Any) -> list[Sum]:
             wrong = f"arm {row.arm!r} has outcomes from {float(row.low) / GRID:g} to {float(row.high) / GRID:g}"
             raise InvalidArgument("outcome", wrong, "give outcomes in [0, 1], such as least(amount, limit) / limit")
     return [row._replace(**{name: int(getattr(row, name) or 0) for name in Sum._fields[3:7]}) for row in rows]
+
+
+def _as_numbers(row: Sum) -> Sum:
+    """A row whose numbers are numbers: files of text, and JSON of BigQuery, write them as strings."""
+    found: dict[str, Any] = {name: x for name, x in row._asdict().items() if isinstance(x, str)}
+    changes: dict[str, Any] = {}
+    for name in ("pulls", "seen", "total", "square", "rows", "shown"):
+        if re.fullmatch("[0-9]+", found.get(name, "")):
+            changes[name] = int(found[name])
+    try:
+        changes |= {name: float(found[name]) for name in ("low", "high") if name in found}
+    except ValueError:
+        wrong = f"low and high of arm {row.arm!r} are {row.low!r} and {row.high!r}"
+        raise InvalidArgument("sums", wrong, "give numbers, as the statement makes them") from None
+    return row._replace(**changes)
 
 
 def _whole(value: Any, name: str, row: Sum) -> None:

@@ -1,6 +1,8 @@
 """``superarm learn``: a log becomes a table, with what was read, what is claimed, and what may mislead."""
 
+import json
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow
@@ -73,6 +75,43 @@ def test_a_log_becomes_a_table_that_earns_more(shop, tmp_path):
     assert sa.Table.load(tmp_path / "table.json", newer_than=table).version == table.version + 1  # programs take it
 
 
+def test_a_table_that_overwrites_one_is_newer(shop, tmp_path):
+    path, found = tmp_path / "table.json", []
+    more = (("--baseline", str(tmp_path / "top.txt")), (), ("--where", "position = 1"), ("--version", "9000"), ())
+    for words in more:
+        assert invoke(*shop[:4], *words, "--publish", str(path), "--rows", "16").exit_code == 0
+        found.append(sa.Table.load(path))
+    assert [one.version for one in found] == [8_001, 8_002, 8_003, 9_000, 9_000]
+    assert found[4].digest == found[3].digest  # the same log gives the same table
+    assert len({one.salt for one in found[:4]}) == 4
+    done = invoke(*shop, "--publish", str(path), "--version", "9000")
+    assert "version: 9000, where table.json holds 9000; give a larger number" in done.stderr
+    (tmp_path / "shop.toml").rename(tmp_path / "other.toml")
+    invoke(*shop[:3], str(tmp_path / "other.toml"), "--publish", str(path), "--rows", "16")
+    assert (sa.Table.load(path).problem, sa.Table.load(path).version) == ("other", 8_001)
+
+
+def test_settings_are_followed_or_refused(shop, tmp_path):
+    def run(settings, *words):
+        (tmp_path / "shop.toml").write_text(f"k = 2\n[settings]\n{settings}\n")
+        return invoke(*words, "--publish", str(tmp_path / "table.json"))
+
+    assert run("control = 0.25\ntable_rows = 32\ntable_expires_s = 60", *shop).exit_code == 0
+    table = sa.Table.load(tmp_path / "table.json")
+    assert (table.control.share, len(table.slates[""]), table.control.slates) == (0.25, 32, {"": [[0, 1]]})
+    left = datetime.fromisoformat(table.expires) - datetime.now(UTC)
+    assert left.total_seconds() <= 60
+    assert "settings.explore: has no effect on a table; leave it out" in run("explore = 0.1", *shop).stderr
+    assert "settings.control: 0.25, without a control slate; give --baseline" in run("control = 0.25", *shop[:4]).stderr
+
+
+def test_lines_of_the_baseline_that_are_no_arms_are_told(shop, tmp_path):
+    (tmp_path / "top.txt").write_text("arm 0\nboat\narm 1\nship\n")
+    assert "left out of top.txt: 2 lines that are no arms: boat, ship\n" in invoke(*shop).stdout
+    (tmp_path / "top.txt").write_text("boat\n")
+    assert "baseline: top.txt names no arm of the problem or of the log; write" in invoke(*shop).stderr
+
+
 def test_what_was_not_learnt_from_is_told(shop, tmp_path):
     log = write_log(tmp_path / "clicks.parquet", 100)
     clicks = [None if n < 10 else x for n, x in enumerate(log["click"].to_pylist())]
@@ -85,6 +124,9 @@ def test_what_was_not_learnt_from_is_told(shop, tmp_path):
     assert re.search(r"left out: \d+ rows of what the problem does not have: arm 5 in campers, arm 5 in walkers", text)
     assert gone > 0
     assert re.search(r"not counted: \d+ rows without an outcome, which is not the outcome 0", text)
+    ids = [None if n < 7 else id for n, id in enumerate(log["decision"].to_pylist())]
+    parquet.write_table(log.set_column(0, "decision", pyarrow.array(ids)), tmp_path / "clicks.parquet")
+    assert "left out: 7 rows whose decision is NULL or empty\n" in invoke(*shop).stdout
 
 
 @pytest.mark.parametrize(
@@ -108,6 +150,24 @@ def test_sums_of_another_engine_are_read_as_the_log_is(shop, tmp_path):
     rows = {name: [getattr(one, name) for one in answer] for name in names}
     parquet.write_table(pyarrow.table(rows), tmp_path / "sums.parquet")
     own = invoke("learn", str(tmp_path / "sums.parquet"), *shop[2:], "--publish", str(tmp_path / "sums.json"))
+    log = invoke(*shop, "--publish", str(tmp_path / "log.json"))
+    assert (own.exit_code, log.exit_code) == (0, 0), own.output
+    assert (tmp_path / "sums.json").read_bytes() == (tmp_path / "log.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_sums_in_files_of_text_are_read(shop, tmp_path, kind):
+    """As an engine writes them: every column of the statement, all as strings."""
+    with warehouse.opened(tmp_path / "clicks.parquet") as (connection, table, _):
+        found = connection.execute(warehouse.sql("duckdb", table, segment="segment"))
+        names, answer = [column[0] for column in found.description], found.fetchall()
+    rows = [dict(zip(names, map(str, row), strict=True)) for row in answer]
+    lines = [",".join(names), *(",".join(row.values()) for row in rows)]
+    if kind == "jsonl":
+        lines = [json.dumps(row) for row in rows]
+    path = tmp_path / f"sums.{kind}"
+    path.write_text("\n".join(lines) + "\n")
+    own = invoke("learn", str(path), *shop[2:], "--publish", str(tmp_path / "sums.json"))
     log = invoke(*shop, "--publish", str(tmp_path / "log.json"))
     assert (own.exit_code, log.exit_code) == (0, 0), own.output
     assert (tmp_path / "sums.json").read_bytes() == (tmp_path / "log.json").read_bytes()

@@ -20,9 +20,14 @@ export async function decide(table: SlateTable, id: string, segment = ""): Promi
   const word = new DataView(await crypto.subtle.digest("SHA-256", text));
   const control = word.getUint32(4) < table.control.share * 2 ** 32;
   const row = control ? -1 : Math.floor((word.getUint32(0) * rows.length) / 2 ** 32);
-  const slate = control ? (table.control.slates[own] ?? table.control.slates[""])?.[0] : rows[row];
+  const slate = control ? table.control.slates[Object.hasOwn(table.control.slates, own) ? own : ""]?.[0] : rows[row];
   return { arms: (slate ?? []).map((j) => table.arms[j]!), row, segment: own, version: table.version };
 }
 
-/** Of two tables the newer one, whichever arrived last: caches may deliver an older version later. */
-export const newer = (one: SlateTable, other: SlateTable): SlateTable => (other.version > one.version ? other : one);
+/** Of two tables of a problem the newer one, whichever arrived last: caches may deliver an older version later. */
+export function newer(one: SlateTable, other: SlateTable): SlateTable {
+  if (one.problem !== other.problem) {
+    throw new TypeError(`table: it is of problem ${other.problem}; give one of ${one.problem}`);
+  }
+  return other.version > one.version ? other : one;
+}

@@ -12,4 +12,6 @@ for (const [id, segment, row] of cases) {
 }
 await assert.rejects(decide(table, 17), /17 is not a string/);
 assert.equal(newer(table, { ...table, version: table.version - 1 }), table);
+assert.throws(() => newer(table, { ...table, problem: "other" }), /it is of problem other; give one of/);
+assert.equal((await decide(table, "1", "constructor")).segment, "");
 console.log(cases.length);

@@ -4,7 +4,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -20,6 +20,9 @@ ASSUMED = (
     "and the log has everybody who saw an arm, not only those who clicked."
 )
 
+OF_TABLES = {"policy", "control", "serve", "table_rows", "table_expires_s"}
+"""The settings that a table follows."""
+
 _FILE: Any = {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}
 _DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark", "clickhouse")
 
@@ -29,7 +32,10 @@ _DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark", "
 @click.option("--problem", "toml", help="A TOML file with the fields of PUT /v1/problems/{name}: k, reward, …", **_FILE)
 @click.option("--baseline", help="A text file with the arms that are shown today, best first, one a line.", **_FILE)
 @click.option("--publish", type=click.Path(path_type=Path), help="Write a table of slates to this file.")
-@click.option("--rows", default=256, show_default=True, help="How many slates it has for each segment.")
+@click.option("--version", type=click.IntRange(1), help="Its version; by default larger than that of the file's table.")
+@click.option(
+    "--rows", type=int, help="How many slates it has for each segment; by default settings.table_rows, or 256."
+)
 @click.option("--decision", default="decision", show_default=True, help="The column of the decision's id.")
 @click.option("--arm", default="arm", show_default=True, help="The column of the arm's name.")
 @click.option("--outcome", default="click", show_default=True, help="The column of the outcome, from 0 to 1.")
@@ -60,45 +66,78 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         raise InvalidArgument("problem", f"{toml.name} is not TOML: {error}", "write k = 5, for instance") from None
     several = {"item": ["item"]} if len(described.get("items", "")) > 1 else {}
     columns |= {"segment": ["segment"], "position": ["position"]} | several | named
-    answer = warehouse.read_sums(_read(source, columns))
+    found, nameless = _read(source, columns)
+    answer = warehouse.read_sums(found)
     listed = [] if baseline is None else [line.strip() for line in baseline.read_text("utf-8").splitlines()]
     log = _prepare(answer, described, [arm for arm in listed if arm])
-    for line in (*_reading(source, answer, log), *_claims(log, given["rows"]), *_warnings(log)):
+    rows = log.settings.table_rows if given["rows"] is None else given["rows"]
+    for line in () if baseline is None else _unknown(baseline, listed, log):
+        click.echo(line)
+    if nameless:
+        click.echo(f"left out: {nameless:,} rows whose {given['decision']} is NULL or empty")
+    for line in (*_reading(source, answer, log), *_claims(log, rows), *_warnings(log)):
         click.echo(line)
     if publish is not None:
         began = time.perf_counter()
-        table = _publish(log, given["rows"], toml.stem, publish)
+        table = _publish(log, rows, toml.stem, publish, given["version"])
         publish.write_bytes(table.to_json())
         spent = time.perf_counter() - began
-        said = f"{given['rows']} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
+        said = f"{rows} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
 
 
-def _read(source: str, columns: dict[str, Any]) -> Any:
-    """The sums of a log, or of a file that holds them already."""
+def _table(log: "Prepared", rows: int, problem: str, version: int) -> Any:
+    """The table, with the share of the control slate and the end that the problem's settings have."""
+    control, lives = log.settings.control, log.settings.table_expires_s
+    present = log.present or None
+    if control and not present and not getattr(log.agent.policy, "baseline", ()):
+        raise InvalidArgument("settings.control", f"{control}, without a control slate", "give --baseline")
+    ends = None if lives is None else datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=lives)
+    return log.agent.publish(rows, problem=problem, version=version, control=control, present=present, expires=ends)
+
+
+def _unknown(baseline: Path, listed: list[str], log: "Prepared") -> Iterable[str]:
+    """The lines of the baseline that are no arms; a file without any arm is refused."""
+    unknown = [line for line in listed if line and line not in log.agent.arms]
+    if not log.present:
+        wrong = f"{baseline.name} names no arm of the problem or of the log"
+        raise InvalidArgument("baseline", wrong, "write an arm a line, as the log has them")
+    if unknown:
+        more = ", …" if len(unknown) > 5 else ""
+        yield f"left out of {baseline.name}: {len(unknown)} lines that are no arms: {', '.join(unknown[:5])}{more}"
+
+
+def _publish(log: "Prepared", rows: int, name: str, path: Path, version: int | None) -> Any:
+    """The table; another one than the file has gets a larger version, also of a log that is shorter than the last."""
+    from superarm.tables import Table
+
+    try:
+        old = Table.load(path)
+        before = old.version if old.problem == name else 0
+    except (OSError, InvalidArgument):
+        before = 0
+    if version is not None and version <= before:
+        raise InvalidArgument("version", f"{version}, where {path.name} holds {before}", "give a larger number")
+    if before and version is None:
+        again = _table(log, rows, name, before)
+        if again.digest == old.digest:
+            return again
+    return _table(log, rows, name, version or max(1 + int(log.agent.tally.pulls.sum()), before + 1))
+
+
+def _read(source: str, columns: dict[str, Any]) -> tuple[Any, int]:
+    """The sums of a log, or of a file that holds them already, and how many rows have no id of a decision."""
     from superarm import warehouse
 
     try:
-        return warehouse.sums(source, **columns)
+        return warehouse.sums(source, **columns), warehouse.rows_without_decision(source, **columns)
     except InvalidArgument:
         with warehouse.opened(source) as (connection, table, known):
             names = [name.lower() for name in known]
             if not {"pulls", "seen", "total", "square"} <= set(names):
                 raise
             rows = connection.execute(f"SELECT * FROM {table}").fetchall()
-            return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def _publish(log: "Prepared", rows: int, name: str, path: Path) -> Any:
-    """The table; another one than the file has gets a larger version, also of a log that is shorter than the last."""
-    from superarm.tables import Table
-
-    table = log.agent.publish(rows, problem=name, present=log.present or None)
-    with suppress(InvalidArgument, FileNotFoundError):
-        before = Table.load(path)
-        if before.version >= table.version and before.digest != table.digest:
-            return log.agent.publish(rows, problem=name, present=log.present or None, version=before.version + 1)
-    return table
+            return [dict(zip(names, row, strict=True)) for row in rows], 0
 
 
 class Prepared(NamedTuple):
@@ -108,6 +147,7 @@ class Prepared(NamedTuple):
     kept: list[Any]
     left: list[Any]
     present: list[str]
+    settings: Any
 
 
 def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) -> Prepared:
@@ -122,13 +162,17 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
     described.setdefault("arms", sorted({str(one.arm) for one in answer if one.arm is not None}))
     if segments and "context" not in described:
         described["context"] = {"features": {"categorical": {"segment": segments}}}
-    if listed:
+    matching = [arm for arm in listed if arm in described["arms"]]
+    if matching:
         chosen = described.setdefault("settings", {}).setdefault("policy", {})
-        chosen |= {"baseline": [arm for arm in listed if arm in described["arms"]]}
+        chosen |= {"baseline": matching}
     try:
         spec = msgspec.convert(described, ProblemSpec)
     except msgspec.ValidationError as error:
         raise InvalidArgument("problem", str(error), "see the fields of PUT /v1/problems/{name}") from None
+    unused = sorted(set(described.get("settings", {})) - OF_TABLES)
+    if unused:
+        raise InvalidArgument(f"settings.{unused[0]}", "has no effect on a table", "leave it out of the problem's file")
     problem = to_problem(spec)
     spec = complete(spec, problem)
     kept, left, arms = list[Any](), list[Any](), set(spec.arms)
@@ -140,7 +184,7 @@ def _prepare(answer: list[Any], described: dict[str, Any], listed: list[str]) ->
     policy = to_policy(spec.settings.policy, Names(spec.arms, "arms"))
     tally = warehouse.tally(problem, kept, spec.arms, spec.item_names)
     agent = Agent(problem, policy, spec.seed or 0, tally=tally, arms=spec.arms, items=spec.item_names)
-    return Prepared(agent, kept, left, [arm for arm in listed if arm in spec.arms][: problem.k])
+    return Prepared(agent, kept, left, [arm for arm in listed if arm in spec.arms][: problem.k], spec.settings)
 
 
 def _knows(problem: Any, segment: Any) -> bool:
