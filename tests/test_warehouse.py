@@ -185,6 +185,7 @@ def row(**changes):
         ({"total": float("nan")}, "total of arm 'tent' is nan; give whole numbers"),
         ({"total": 4 << 24}, "sums: more than outcomes in [0, 1] add up to"),
         ({"square": 3 << 24}, "sums: more than outcomes in [0, 1] add up to"),
+        ({"square": 1 << 24}, "sums: squares that add up to less than such a total allows; give the sum"),
         ({"seen": 4}, "sums: an arm with more outcomes than pulls"),
         ({"low": 0, "high": 1.5 * 2**24}, "arm 'tent' has outcomes from 0 to 1.5; give outcomes in [0, 1]"),
         ({"low": -(2**24), "high": 0}, "arm 'tent' has outcomes from -1 to 0; give outcomes in [0, 1]"),

@@ -124,6 +124,11 @@ def test_what_was_not_learnt_from_is_told(shop, tmp_path):
     assert re.search(r"left out: \d+ rows of what the problem does not have: arm 5 in campers, arm 5 in walkers", text)
     assert gone > 0
     assert re.search(r"not counted: \d+ rows without an outcome, which is not the outcome 0", text)
+    markets = [None if n < 6 else x for n, x in enumerate(log["segment"].to_pylist())]
+    parquet.write_table(log.set_column(1, "market", pyarrow.array(markets)), tmp_path / "clicks.parquet")
+    assert re.search(
+        r"left out: .*: arm 0.*, arm \d, whose market is NULL", invoke(*shop, "--segment", "market").stdout
+    )
     ids = [None if n < 7 else id for n, id in enumerate(log["decision"].to_pylist())]
     parquet.write_table(log.set_column(0, "decision", pyarrow.array(ids)), tmp_path / "clicks.parquet")
     assert "left out: 7 rows whose decision is NULL or empty\n" in invoke(*shop).stdout
@@ -140,8 +145,8 @@ def test_what_was_not_learnt_from_is_told(shop, tmp_path):
 def test_what_may_mislead_is_warned_of(shop, tmp_path, changes, told):
     write_log(tmp_path / "clicks.parquet", **changes)
     (tmp_path / "shop.toml").write_text(f"k = 2\narms = {ARMS}\n")
-    done = invoke(*shop)
-    assert told in done.stdout, done.output
+    done = invoke(*shop, "--publish", str(tmp_path / "table.json"), "--rows", "16")
+    assert told in done.stdout.partition("table: ")[2], done.output  # last
 
 
 def test_sums_of_another_engine_are_read_as_the_log_is(shop, tmp_path):

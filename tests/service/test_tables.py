@@ -81,7 +81,8 @@ def day(seed: int, n: int = 400) -> list:
     for segment, arm in itertools.product(SEGMENTS, ARMS):
         seen = int(draw.integers(1, n))
         total = int(draw.integers(0, seen * ONE))
-        rows.append([segment, arm, "", seen, seen, total, int(total * draw.random())])
+        square = int(draw.integers(total**2 // (seen * ONE), total, endpoint=True))
+        rows.append([segment, arm, "", seen, seen, total, square])
     return rows
 
 
@@ -132,6 +133,7 @@ WRONG = ["campers", "tent", "", 3, 3, ONE, ONE]
         (5, 0.5, "Expected `int`"),
         (5, 4 * ONE, "more than outcomes in [0, 1] add up to"),
         (4, 4, "more outcomes than pulls"),
+        (6, ONE // 4, "squares that add up to less than such a total allows"),
     ],
 )
 def test_wrong_sums_are_refused_and_change_nothing(place, value, told):
@@ -139,6 +141,7 @@ def test_wrong_sums_are_refused_and_change_nothing(place, value, told):
         await post(http, id="first", rows=day(1))
         row = [*WRONG[:place], value, *WRONG[place + 1 :]]
         assert told in (await post(http, 422, id="x", rows=[row]))["error"]["message"]
+        assert "missing, and no patterns are given" in (await post(http, 422, id="x"))["error"]["message"]
         assert same(tally_of(coordinator.ledger), expected(day(1)))
         assert (await post(http, id="x", rows=[WRONG]))["applied"] is True  # its id is not used up
 
@@ -174,6 +177,7 @@ def test_a_table_has_an_etag_and_a_version():
         assert first.content == again.content
         kept = await http.get("/v1/problems/p/table", headers={"If-None-Match": first.headers["etag"]})
         assert (kept.status_code, kept.content, kept.headers["etag"]) == (304, b"", first.headers["etag"])
+        assert (await http.get("/v1/problems/p/table", headers={"If-None-Match": "*"})).status_code == 304
         table = sa.Table.load(first.content)
         assert (table.version, table.problem, table.lifetime, len(table.slates["campers"])) == (1, "p", 10, 16)
         await post(http, id="few", rows=[["campers", "tent", "", 19, 19, 0, 0]])  # nine decisions of two

@@ -286,6 +286,10 @@ def _check_sums(pulls: Any, seen: Any, total: Any, square: Any) -> None:
     if (total > seen * int(GRID)).any() or (square > total).any():
         wrong = "more than outcomes in [0, 1] add up to"
         raise InvalidArgument("sums", wrong, "give total and square in units of 2^-24, of outcomes in [0, 1]")
+    least = total.astype(float) ** 2 / np.maximum(seen, 1) / GRID  # by Cauchy and Schwarz
+    if (square + 0.5 * seen + 8 < least).any():  # each square is rounded by at most a half, and ``least`` by 8
+        wrong = "squares that add up to less than such a total allows"
+        raise InvalidArgument("sums", wrong, "give the sum of the squares of the same outcomes")
 
 
 @dataclass

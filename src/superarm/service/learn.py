@@ -75,7 +75,7 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         click.echo(line)
     if nameless:
         click.echo(f"left out: {nameless:,} rows whose {given['decision']} is NULL or empty")
-    for line in (*_reading(source, answer, log), *_claims(log, rows), *_warnings(log)):
+    for line in (*_reading(source, answer, log, str(given["segment"] or "segment")), *_claims(log, rows)):
         click.echo(line)
     if publish is not None:
         began = time.perf_counter()
@@ -84,6 +84,8 @@ def learn(source: str | None, toml: Path | None, baseline: Path | None, publish:
         spent = time.perf_counter() - began
         said = f"{rows} slates for each of {len(table.segments)} segments, chosen in {spent:.1f} s"
         click.echo(f"table: {publish}, version {table.version}, {said}; publish again after {table.lifetime} decisions")
+    for line in _warnings(log):  # last, where they are read
+        click.echo(line)
 
 
 def _table(log: "Prepared", rows: int, problem: str, version: int) -> Any:
@@ -197,16 +199,22 @@ def _knows(problem: Any, segment: Any) -> bool:
         return False
 
 
-def _reading(source: str, answer: list[Any], log: Prepared) -> Iterable[str]:
-    """What was read, and what was left out."""
+def _name_left(one: Any, problem: Any, segment: str) -> str:
+    """What a row that was left out is about, with the column that is NULL."""
+    arm = "rows whose arm is NULL" if one.arm is None else str(one.arm)
+    if one.segment is None and problem.context is not None:
+        return f"{arm}, whose {segment} is NULL"
+    return f"{arm} in {one.segment}" if one.segment else arm
+
+
+def _reading(source: str, answer: list[Any], log: Prepared, segment: str) -> Iterable[str]:
+    """What was read, and what was left out; ``segment`` is the column of the segments."""
     rows, shown = (sum(getattr(one, name) or one.pulls for one in answer) for name in ("rows", "shown"))
     again = f", {rows - shown:,} of them again" if rows > shown else ""
     parts = f"{len({one.arm for one in log.kept}):,} arms in {len({one.segment for one in log.kept}):,} segments"
     yield f"read: {source}, {rows:,} rows{again}; {parts}"
     if log.left:
-        names = ", ".join(
-            sorted({f"{one.arm} in {one.segment}" if one.segment else f"{one.arm}" for one in log.left})[:5]
-        )
+        names = ", ".join(sorted({_name_left(one, log.agent.problem, segment) for one in log.left})[:5])
         rows = sum(one.rows or one.pulls for one in log.left)
         yield f"left out: {rows:,} rows of what the problem does not have: {names}"
     unseen = sum(one.shown - one.seen for one in log.kept if one.shown)

@@ -253,7 +253,7 @@ async def get_table(call: Call) -> Answer:
     table = await admin.publish(call.coordinator, *call.problem)
     tag = f'"{table.digest}"'
     kept = {"etag": tag, "cache-control": "max-age=10"}
-    if tag in call.headers.get(b"if-none-match", b"").decode("latin-1").replace("W/", "").split(", "):
+    if {tag, "*"} & set(call.headers.get(b"if-none-match", b"").decode("latin-1").replace("W/", "").split(", ")):
         return 304, Response(status_code=304, headers=kept)
     return 200, Response(table.to_json(), 200, kept, "application/json")
 

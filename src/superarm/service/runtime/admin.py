@@ -300,6 +300,8 @@ def plan_outcomes(learner: ProblemState, body: PastBody, by: str) -> Warmed | No
 
 def plan_sums(learner: ProblemState, body: SumsBody, by: str) -> Summed | None:
     """Add integer sums; the same id with the same sums counts once, and with others takes their place."""
+    if not (body.rows or body.patterns or body.replace):
+        raise invalid("rows", "missing, and no patterns are given", "give either, or replace earlier sums by none")
     body_in_order = replace(body, rows=sorted(body.rows), patterns=sorted(body.patterns), replace=False)
     digest, known = digest_request(body_in_order), learner.summed  # engines give rows in any order
     before = known.kept.get(body.id)
