@@ -44,7 +44,7 @@ _CLAIM_KEYS = {
 }
 """For each kind of claim, the keys that it needs, and those that it may have beside kind, text and instance."""
 BOUNDS = {name: LABELS[name] for name in THEOREMS if name.startswith("upper")}
-"""The upper bounds, which a claim can name and the report shows, with their labels."""
+"""The upper bounds of one instance, which a claim can name, with their labels."""
 
 
 def check_claims(
