@@ -137,9 +137,8 @@ def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, 
         axes.plot(rounds[positive], values[positive], linewidth=1.2, **look)
         ends.append((values[-1], f"{name}, vacuous" if says_nothing else name, colour))
     trivial = _trivial(rounds, shown)
-    if np.isfinite(trivial[-1]):
-        axes.plot(rounds, trivial, "-", color="#bbbbbb", linewidth=1.2)
-        ends.append((trivial[-1], "trivial: largest gap × T", "#888888"))
+    axes.plot(rounds, trivial, "-", color="#bbbbbb", linewidth=1.2)
+    ends.append((trivial[-1], "trivial: largest gap × T", "#888888"))
     axes.set_xscale("log")
     axes.set_yscale("log")
     largest = max(float(end) for end, _, _ in ends if np.isfinite(end))

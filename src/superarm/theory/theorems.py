@@ -242,8 +242,7 @@ def evaluate(name: str, case: Question) -> Bound:
     """What one theorem says about a case, or why it does not apply."""
     theorem = THEOREMS[name]
     reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
-    kind: Kind = KINDS.get(name.partition("_")[0], "rate")
-    bound = Bound(name, case.horizon, None, kind=kind, reason=reason)
+    bound = Bound(name, case.horizon, None, kind=KINDS.get(name.partition("_")[0], "rate"), reason=reason)
     if not reason:
         try:
             case.policy.validate(case.instance.problem)
@@ -317,17 +316,15 @@ def find_least(case: Question) -> str:
         except InvalidArgument:
             continue
         if other.guarantee == case.guarantee:
-            telling = [bound for bound in values if bound.applies and (bound.largest != 0.0 or bound.alpha == 1.0)]
+            telling = (bound for bound in values if bound.applies and (bound.largest != 0.0 or bound.alpha == 1.0))
             found += [(float(bound.value), repr(policy)) for bound in telling]
     known = [pair for pair in found if np.isfinite(pair[0])]
     if not known:
         return ""
     value, name = min(known, key=lambda pair: pair[0])  # of equal ones the first
     against = target(case.instance, case.policy, "approximation").value
-    return (
-        f"The least upper bound known here of regret against {against:.4g} per round is {value:.4g} after {last:g} "
-        f"rounds, for {name}."
-    )
+    what = f"The least upper bound known here of regret against {against:.4g} per round"
+    return f"{what} is {value:.4g} after {last:g} rounds, for {name}."
 
 
 def tabulate(case: Question) -> "Bounds":

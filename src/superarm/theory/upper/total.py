@@ -82,24 +82,19 @@ def upper_bound_greedy_commit(instance: Instance, horizon: Any) -> Bound:
         return 2.0 * k * t * np.sqrt(np.log(np.maximum(t, 2.0)) / (2.0 * plays(t)))
 
     def exploring(t: Floats) -> Floats:
-        cost = calls * plays(t)
-        return np.where(cost > t, np.inf, cost)
+        return np.where(calls * plays(t) > t, np.inf, calls * plays(t))
 
     if not np.isfinite(exploring(horizons)).any():
-        wrong = f"exploring alone takes more than {np.max(horizons):g} rounds"
-        raise InvalidArgument("horizon", wrong, "give a longer one")
+        raise InvalidArgument("horizon", f"exploring alone takes more than {horizons.max():g} rounds", "give more")
     terms, largest = (errors, exploring, 2.0 * calls), _largest_gap(instance, GREEDY)
     return Bound("upper_bound_greedy_commit", horizons, terms, largest, alpha=GREEDY)
 
 
 def _largest_gap(instance: Instance, alpha: float) -> float:
-    """The largest gap, in totals, to that share of the best set; the instance keeps it."""
-    kept, environment = instance.__dict__.setdefault("_gaps_of_totals", {}), _inner(instance)
-    if alpha not in kept:
-        inner = environment.inner(instance.problem)
-        found = gaps(Instance(inner, environment.environment), alpha, MAX_OPTIMUM_NODES)
-        kept[alpha] = found.largest / environment.most(instance.problem)
-    return float(kept[alpha])
+    """The largest gap, in totals, to that share of the best set."""
+    environment = _inner(instance)
+    inner = Instance(environment.inner(instance.problem), environment.environment)
+    return gaps(inner, alpha, MAX_OPTIMUM_NODES).largest / environment.most(instance.problem)
 
 
 def _inner(instance: Instance) -> Totals:
