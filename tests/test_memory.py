@@ -199,3 +199,60 @@ def test_what_cannot_be_saved_is_named():
     agent.tell(agent.ask(), np.ones((2, 2)))
     with pytest.raises(InvalidArgument, match="under 'seen'; keep arrays and numbers"):
         agent.learner.memory.to_arrays()
+
+
+def _count_pairs(problem, memory, feedback, sign):
+    there = (feedback.action[:, :, None] == np.arange(problem.n_arms)).any(1).astype(float)
+    memory["pairs"] = memory.get("pairs", 0.0) + sign * there[:, :, None] * there[:, None]
+
+
+def _fewest_pairs(problem, view, memory):
+    pairs = memory.get("pairs", np.zeros((len(view), problem.n_arms, problem.n_arms)))
+    return problem.actions.heaviest(1.0 / (1.0 + pairs.sum(2)), view)
+
+
+def test_a_matrix_of_a_function_s_memory_grows_along_both_axes():
+    policy = sa.policy(_fewest_pairs, _count_pairs)
+    sa.testing.check(policy)
+    agent = sa.Agent(sa.Problem(4, 2, sa.Coverage(), sa.Subsets(3)), policy, seed=0)
+    for _ in range(2):
+        decision = agent.ask()
+        agent.tell(decision, np.zeros((3, 2)))
+        before = agent.learner.memory.own["pairs"]
+        agent.add_arms(2)
+    after = agent.learner.memory.own["pairs"]
+    assert after.shape == (1, 8, 8)
+    assert (after[:, :6, :6] == before).all()
+    assert after.sum() == before.sum() == 18.0
+
+
+def test_a_matrix_is_refused_new_arms_where_its_axes_may_be_items():
+    agent = sa.Agent(sa.Problem(4, 4, sa.Coverage(), sa.Subsets(2)), sa.policy(_fewest_pairs, _count_pairs), seed=0)
+    agent.tell(agent.ask(), np.zeros((2, 4)))
+    with pytest.raises(sa.InvalidArgument, match=r"'pairs' has shape .* write a class of memory"):
+        agent.add_arms(1)
+
+
+class ReadsTotals(sa.Policy):
+    """A policy that reads the model of totals, and says no more than that it learns from them."""
+
+    learns_totals = True
+
+    def choose(self, problem, view, memory):
+        return problem.actions.heaviest(view.tally.model.mean - view.tally.model.mean.min(1, keepdims=True), view)
+
+
+def _add_totals(problem, memory, feedback, sign):
+    memory["sum"] = memory.get("sum", 0.0) + sign * feedback.joint.total.sum(1)
+
+
+def test_policies_that_learn_from_totals_are_checked_on_totals():
+    sa.testing.check(ReadsTotals())
+    told = sa.policy(_fewest_pairs, _add_totals, totals=True)
+    assert repr(told) == "policy(_fewest_pairs, _add_totals, totals=True)"
+    sa.testing.check(told)
+    problem = sa.Problem(4, reward=sa.Total(), actions=sa.Subsets(2))
+    with pytest.raises(sa.InvalidArgument, match="say that it learns totals"):
+        sa.Agent(problem, sa.policy(_fewest_pairs, _add_totals))
+    with pytest.raises(sa.InvalidArgument, match="totals: 1 is neither True nor False"):
+        sa.policy(_fewest_pairs, totals=1)

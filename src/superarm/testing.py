@@ -298,9 +298,12 @@ class _AnyAnswer(Environment):
 
 
 def check_policy(policy: Policy[Any], problem: Problem | None = None, rounds: int = 40) -> None:
-    """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact."""
+    """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact.
+
+    Without a ``problem``, policies that learn from totals are told totals, all others what each arm did.
+    """
     whole = Problem(5, reward=Total(), actions=Subsets(2))
-    task = problem or (whole if policy.needs_totals else Problem(5, 3, Coverage(), Subsets(2)))
+    task = problem or (whole if policy.learns_totals else Problem(5, 3, Coverage(), Subsets(2)))
     policy.validate(task)
     first, second = (_play(policy, task, rounds) for _ in range(2))
     for batches, repeated in zip(first, second, strict=True):

@@ -49,3 +49,11 @@ def test_cascades_have_their_own_bounds():
     policies = {"CascadeKL-UCB": sa.policies.cascade_kl_ucb(), "CascadeUCB1": sa.policies.cascade_ucb1()}
     found = bounds.bound_curves(sa.instances.cascade(n_arms=12, k=3), ROUNDS, "optimal", policies)
     assert list(found) == ["CascadeKL-UCB: cascade theorem (KL-UCB, log t + 3 log log t)"]
+
+
+def test_totals_have_their_bayesian_bound():
+    problem = sa.Problem(6, 1, sa.Linear(), sa.Subsets(2))
+    instance = sa.Instance(problem, sa.environments.Bernoulli(np.linspace(0.1, 0.6, 6)[:, None])).as_totals()
+    policies = {"TS": sa.policies.total_thompson(1.0, 1.0)}
+    (label,) = bounds.bound_curves(instance, ROUNDS, "optimal", policies)
+    assert label == "TS: Bayesian bound (total_thompson, sharpness 1), no bound on this instance"

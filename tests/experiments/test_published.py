@@ -4,12 +4,14 @@ Rates are simulated with a fixed seed; a test of a rate fails falsely with proba
 """
 
 import math
+import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
 
+import superarm as sa
 from superarm.cli import main
 from superarm.experiments import Experiment, Threads
 from superarm.experiments.analysis.published import compare_published
@@ -168,6 +170,29 @@ def test_the_results_are_listed_and_a_file_without_numbers_is_refused(tmp_path):
     refused = _reproduce("quickstart", "--out", tmp_path)
     assert refused.exit_code == 2
     assert "no claim of the kind reported" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"round": 60}, ""),
+        ({"round": 61}, "round 61 is beyond the horizon of 60; give horizon = 61 or more, or an earlier round"),
+        ({"round": 0}, "0 is not a whole number >= 1"),
+        ({"runs": 2.5}, "2.5 is not a whole number >= 1"),
+        ({"error": -6}, "claims.0.error: -6 is not a number >= 0; give a number >= 0"),
+        ({"reading": math.inf}, "claims.0.reading: inf is not a number >= 0; give a number >= 0"),
+        ({"deviation": -1.0, "runs": 5}, "claims.0.deviation: -1.0 is not a number >= 0; give a number >= 0"),
+        ({"regret": "9"}, "claims.0.regret: '9' is not a number; give a number"),
+    ],
+)
+def test_published_numbers_out_of_range_are_refused(change, says):
+    exactness = {} if "deviation" in change else {"error": 0.0}
+    claim = {"kind": "reported", "policy": "A", "regret": -3.0} | exactness | change
+    if not says:
+        Experiment(**SPEC | {"horizon": 60, "claims": [claim]})
+        return
+    with pytest.raises(sa.SuperarmError, match=re.escape(says)):
+        Experiment(**SPEC | {"horizon": 60, "claims": [claim]})
 
 
 SPEC = {

@@ -345,4 +345,13 @@ def test_the_policy_with_the_least_upper_bound_is_named():
     assert len(least) >= 4
     for policy in (sa.cts(), sa.bc_ucb()):
         text = str(sa.theory.bounds(instance, policy, horizons))
-        assert f"The least upper bound known here after 1e+06 rounds is {least[best]:.4g}, for {best}" in text
+        assert f"regret against 0.5 per round is {least[best]:.4g} after 1e+06 rounds, for {best}" in text
+
+
+def test_bounds_that_say_nothing_do_not_compete():
+    """Every batch earns more than the share of the optimum that greedy guarantees: the least bound would be 0."""
+    p = np.random.default_rng(0).uniform(0.25, 0.3, (8, 5))
+    instance = sa.Instance(sa.Problem(8, 5, sa.Coverage(), sa.Subsets(3)), sa.environments.Bernoulli(p))
+    text = str(sa.theory.bounds(instance, sa.bc_ucb(), 1000))
+    assert "says nothing" in text
+    assert "least upper bound" not in text

@@ -83,3 +83,20 @@ def test_bounds_of_other_instances_are_not_called_those_of_this_one(monkeypatch)
     (other,) = (line for line in text.splitlines() if line.startswith("size"))
     assert "not of this one" in other
     assert sum("R(T)/log T" in line for line in text.splitlines()) == 2
+
+
+def test_totals_have_their_bayesian_bound_and_no_trivial_one_without_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
+    problem = sa.Problem(6, 1, sa.Linear(), sa.Subsets(2))
+    instance = sa.Instance(problem, sa.environments.Bernoulli(np.linspace(0.1, 0.6, 6)[:, None])).as_totals()
+    policies = {"TS": sa.policies.total_thompson(1.0, 1.0), "other": sa.uniform()}
+    text = bounds_report(instance, policies, 50, 1, out_dir=tmp_path, progress=False)
+    value = float(sa.theory.bounds(instance, policies["TS"], 50)["bayes_bound_total"])
+    (row,) = (line for line in text.splitlines() if line.startswith("bayes"))
+    assert row.split()[-1] == f"{value:.6g}"
+    assert "TS: Bayesian bound; " in text
+    (row,) = (line for line in text.splitlines() if "largest gap times T" in line)
+    assert row.split()[-1] == "20"
+    text = bounds_report(instance, {"other": sa.uniform()}, 50, 1, out_dir=tmp_path, progress=False)
+    assert "trivial" not in text
+    assert not any(line.startswith(("upper", "bayes")) for line in text.splitlines())

@@ -23,7 +23,9 @@ def test_the_bounds_are_the_formulas(n, k, horizon):
     bayes = bounds(instance(SUM, n, k), total_thompson(1.0, 1.0), horizon)["bayes_bound_total"]
     entropy = math.log(math.comb(n, k))
     assert float(bayes) == pytest.approx(math.sqrt(n * entropy * horizon / 2))
-    assert bayes.crossover == pytest.approx(n * entropy / 2, rel=1e-6)
+    p = np.linspace(0.05, 0.5, n)
+    largest = (p[-k:].sum() - p[:k].sum()) / k
+    assert bayes.crossover == pytest.approx(n * entropy / 2 / largest**2, rel=1e-6)
     assert "no bound on this instance" in str(bayes)
     assert "mean regret over instances" in str(bayes)
     big = n * k
@@ -31,6 +33,26 @@ def test_the_bounds_are_the_formulas(n, k, horizon):
     commit = bounds(instance(COVER, n, k), greedy_then_commit(int(1e12)), horizon)["upper_bound_greedy_commit"]
     assert float(commit) == pytest.approx(big * m + 2 * k * horizon * math.sqrt(math.log(horizon) / (2 * m)) + 2 * big)
     assert math.isfinite(commit.crossover)
+
+
+def test_where_every_set_earns_the_guaranteed_share_the_bound_says_nothing():
+    p = np.linspace(0.4, 0.5, 6)[:, None]
+    bound = bounds(instance(COVER, p=p), greedy_then_commit(10**6), 10**6)["upper_bound_greedy_commit"]
+    assert bound.largest == 0.0
+    assert "says nothing: every batch earns at least alpha" in str(bound)
+    spread = instance(COVER, p=np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.9])[:, None])
+    bound = bounds(spread, greedy_then_commit(10**6), 10**6)["upper_bound_greedy_commit"]
+    assert bound.largest == pytest.approx((1 - 1 / math.e) * 0.95)
+
+
+def test_there_is_no_row_for_a_horizon_that_the_policy_refuses():
+    case = instance(COVER, 20, 3)
+    table = bounds(case, greedy_then_commit(100), [100])
+    assert "exploring alone takes" in table["upper_bound_greedy_commit"].reason
+    table = bounds(case, greedy_then_commit(10**6), [100])
+    assert "exploring alone takes" in table["upper_bound_greedy_commit"].reason
+    values = bounds(case, greedy_then_commit(10**6), [100, 10**6])["upper_bound_greedy_commit"].value
+    assert np.isfinite(values).tolist() == [False, True]
 
 
 def test_the_plays_of_each_set_are_the_best_whole_number():

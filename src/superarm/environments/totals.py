@@ -64,7 +64,7 @@ class Totals(Environment):
             kept["inner"] = problem, made, self._worth(made, np.ones((1, problem.k, self.n_items)))[0]
         return kept["inner"][1]  # type: ignore[no-any-return]
 
-    def _most(self, problem: Problem) -> float:
+    def most(self, problem: Problem) -> float:
         """What a batch is worth if all outcomes are 1."""
         self.inner(problem)
         return float(self.__dict__["_entries"]["inner"][2])
@@ -78,7 +78,7 @@ class Totals(Environment):
         return np.asarray(self.reward.worth(inner.weights[None], states).sum(1))
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
-        inner, most = self.inner(problem), self._most(problem)
+        inner, most = self.inner(problem), self.most(problem)
         answer = self.environment.draw(inner, action, t, keys)
         total = np.clip(self._worth(inner, answer.outcome, action >= 0) / most, 0.0, 1.0)
         return Answer(answer.outcome[:, :, :1], total=total)
@@ -87,11 +87,11 @@ class Totals(Environment):
         """What each arm alone is worth, as a share of the most."""
         inner, alone = self.inner(problem), np.arange(problem.n_arms)[:, None]
         q = np.repeat(self.environment.means(inner, t)[:1], problem.n_arms, 0)
-        return inner.values(q, alone)[None, None] / self._most(problem)
+        return inner.values(q, alone)[None, None] / self.most(problem)
 
     def expected(self, problem: Problem, action: Ints, t: int) -> Floats:
         inner = self.inner(problem)
-        return inner.values(self.environment.means(inner, t), action) / self._most(problem)
+        return inner.values(self.environment.means(inner, t), action) / self.most(problem)
 
     def best(self, problem: Problem) -> tuple[float, float]:
         return self.best_at(problem, 1)
@@ -104,7 +104,7 @@ class Totals(Environment):
         if not exact and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
             oracle, exact = Exhaustive(), True
         p = inner.support.to_user(self.environment.means(inner, t)[0])
-        batch, most = solve(inner, p, oracle), self._most(problem)
+        batch, most = solve(inner, p, oracle), self.most(problem)
         low = inner.value(p, batch)
         return low / most, low / most if exact else max(low, upper_bound(inner, p, batch)) / most
 

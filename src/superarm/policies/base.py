@@ -109,7 +109,9 @@ def require_totals(policy: Policy[Any], problem: Problem) -> None:
     if policy.needs_totals and not problem.reward.totals:
         raise InvalidArgument("policy", f"{policy!r} learns from totals", "declare reward=Total()")
     if problem.reward.totals and not policy.learns_totals:
-        raise InvalidArgument("policy", f"{policy!r} needs what each arm did", "take total_thompson() for Total()")
+        raise InvalidArgument(
+            "policy", f"{policy!r} needs what each arm did", "take total_thompson(), or say that it learns totals"
+        )
 
 
 def choose_batches(policy: Policy[Any], problem: Problem, view: View, memory: Any) -> Ints:

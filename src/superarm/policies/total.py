@@ -146,8 +146,8 @@ class TotalThompson(Policy[TotalMemory]):
     The prior and the model are fitted anew after decisions 5, 10, …, 100, then each time that there are 10 % more.
     After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. With ``sharpness=1, later=1`` it is
     Thompson sampling, and the model is brought up to date in every round: it has the Bayesian bound of
-    [RussoVanRoy2016]_ if effects add up and the prior is right (``theory.bounds``). No frequentist bound is known:
-    without inflation regret can be linear, [HamidiBayati2020]_.
+    [RussoVanRoy2016]_ if effects add up, and prior and noise are as it fits them (``theory.bounds``). No frequentist
+    bound is known: without inflation regret can be linear, [HamidiBayati2020]_.
 
     Parameters
     ----------

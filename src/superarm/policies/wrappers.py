@@ -18,7 +18,7 @@ from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy, fact_of
 from superarm.policies.index import IndexPolicy
-from superarm.policies.memory import Arrays, Memory, inside, under, with_more_arms
+from superarm.policies.memory import Arrays, Memory, inside, under
 from superarm.problem import Problem
 
 
@@ -181,7 +181,7 @@ class FunctionMemory(Memory):
     """The sums, and ``own``: a dict that the function ``learn`` fills with arrays and numbers.
 
     It cannot be split, nor does it follow from sums: a window begins it anew with each block, and another policy when
-    it takes over. New arms get zeros in arrays whose last axis has a place for each arm.
+    it takes over. New arms get zeros along each axis of an array, but the first, that has a place for each arm.
     """
 
     divisible = False
@@ -210,8 +210,17 @@ class FunctionMemory(Memory):
                 warnings.warn(f"{begun}; the tally keeps everything", stacklevel=7)
             new.own, new.begun = {}, t
         else:
-            new.own = {name: with_more_arms(part, self.problem, problem) for name, part in self.own.items()}
+            new.own = {name: self._with_more_arms(name, part, problem) for name, part in self.own.items()}
         return new
+
+    def _with_more_arms(self, name: str, part: Any, problem: Problem) -> Any:
+        """Zeros for new arms along each axis of n_arms; refused where such an axis may be that of the items."""
+        before, shape = self.problem.n_arms, np.shape(part)
+        along = [axis > 0 and size == before for axis, size in enumerate(shape)]
+        if sum(along) > 1 and before in (self.problem.n_items, self.problem.k) and problem.n_arms > before:
+            wrong = f"{name!r} has shape {shape}, and arms, items or places have the same number"
+            raise InvalidArgument("policy", wrong, "write a class of memory with a method grown", repr(self.policy))
+        return np.pad(part, [(0, (problem.n_arms - before) * own) for own in along]) if any(along) else part
 
     def beside(self) -> Arrays:
         own = {name: np.asarray(part) for name, part in self.own.items()}
@@ -230,17 +239,26 @@ class FunctionMemory(Memory):
 class FunctionPolicy(Policy[FunctionMemory]):
     """A policy made of functions; see :func:`policy`."""
 
-    learns_totals = True
-
     choose_function: Callable[..., Any]
     learn_function: Callable[..., Any] | None = None
+    totals: bool = False
     remembers = FunctionMemory
+
+    @property
+    def learns_totals(self) -> bool:  # type: ignore[override]
+        return self.totals
+
+    @property
+    def needs_totals(self) -> bool:  # type: ignore[override]
+        return self.totals
 
     def choose(self, problem: Problem, view: View, memory: FunctionMemory) -> Ints:
         return self.choose_function(problem, view, memory.own)  # type: ignore[no-any-return]
 
 
-def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) -> FunctionPolicy:
+def policy(
+    choose: Callable[..., Any], learn: Callable[..., Any] | None = None, *, totals: bool = False
+) -> FunctionPolicy:
     """A policy of your own from one or two functions, without a class.
 
     Parameters
@@ -251,8 +269,10 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
         dict of your own.
     learn
         ``learn(problem, memory, feedback, sign)`` brings ``memory`` up to date; ``sign`` is -1 when feedback is taken
-        back. The tally is kept without it. On segments each one has a ``memory``. An array in it whose last axis has a
-        place for each arm gets zeros for new arms.
+        back. The tally is kept without it. On segments each one has a ``memory``. Its arrays get zeros for new arms,
+        along each axis but the first that has a place for each arm.
+    totals
+        Whether it learns from totals of batches, for ``reward=Total()``: then ``feedback.joint`` has them.
 
     Examples
     --------
@@ -272,7 +292,9 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
     for name, function in (("choose", choose), ("learn", learn)):
         if not (callable(function) or (name == "learn" and function is None)):
             raise InvalidArgument(name, f"{function!r} is not a function", f"give a function {name}(problem, …)")
-    made = FunctionPolicy(choose, learn)
+    if not isinstance(totals, bool):
+        raise InvalidArgument("totals", f"{totals!r} is neither True nor False", "give totals=True or leave it out")
+    made = FunctionPolicy(choose, learn, totals)
     names = [getattr(function, "__name__", repr(function)) for function in (choose, learn) if function is not None]
-    made.convert("written", f"policy({', '.join(names)})")
+    made.convert("written", f"policy({', '.join([*names, *['totals=True'] * totals])})")
     return made

@@ -55,7 +55,7 @@ def bounds_report(
         [str(g) for g in known.values()],
         _format_table(results.rounds, regret, shown),
         [_describe(label, table) for label, table in tables.items()],
-        [f"{label}: {bound.usefulness}" for label, bound in shown.items() if bound.kind == "upper"],
+        [f"{label}: {bound.usefulness}" for label, bound in shown.items() if bound.is_upper],
         [str(bound) for bound in below if bound.applies and bound.kind == "rate"],
         explain_left_out(below),
         [f"Assumed: {text}." for text in assumed],
@@ -79,13 +79,13 @@ def _measure(instance: Instance, policies: Mapping[str, Policy[Any]], results: R
 
 def _below(tables: list[Bounds]) -> list[Bound]:
     """Rates and lower bounds: each as in the first table in which it applies, otherwise as in the first table."""
-    rows = [[bound for bound in table if bound.kind != "upper"] for table in tables]
+    rows = [[bound for bound in table if not bound.is_upper] for table in tables]
     return [next((bound for bound in same if bound.applies), same[0]) for same in zip(*rows, strict=True)]
 
 
 def _choose(tables: Mapping[str, Bounds], below: list[Bound]) -> dict[str, Bound]:
-    """The bounds that apply by label: upper bounds of all policies, lower bounds of other instances."""
-    upper = [bound for table in tables.values() for bound in table.applying if bound.kind == "upper"]
+    """The bounds that apply by label: upper and Bayesian ones of all policies, lower bounds of other instances."""
+    upper = [bound for table in tables.values() for bound in table.applying if bound.is_upper]
     wide = len({bound.alpha for bound in upper}) > 1
     labelled = {f"{b.label}, alpha {b.alpha:.4g}" if wide else b.label: b for b in upper}
     size = {f"lower: {b.label}; not of this one": b for b in below if b.applies and b.kind == "size"}
@@ -94,7 +94,7 @@ def _choose(tables: Mapping[str, Bounds], below: list[Bound]) -> dict[str, Bound
 
 def _describe(label: str, table: Bounds) -> str:
     """One line that says which theorems are about the policy, and with which guarantee of its oracle."""
-    found = [bound for bound in table.applying if bound.kind == "upper"]
+    found = [bound for bound in table.applying if bound.is_upper]
     if not found:
         return f"{label}: no theorem is about this policy here"
     names = ", ".join(bound.label.partition(" (")[0] for bound in found)
@@ -106,16 +106,17 @@ def _format_table(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str
     rows: list[tuple[str, str, str]] = [(bound.kind, name, f"{bound.value[-1]:.6g}") for name, bound in shown.items()]
     measured = {name: "{:.6g} ± {:.2g}".format(*mean_and_standard_error(v[:, -1])) for name, v in regret.items()}
     rows += [("regret", name, value) for name, value in measured.items()]
-    rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
+    if any(bound.is_upper for bound in shown.values()):
+        rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
     width = max(len(name) for _, name, _ in rows)
-    rows.sort(key=lambda row: ("regret", "upper", "size").index(row[0]))
+    rows.sort(key=lambda row: ("regret", "upper", "bayes", "size").index(row[0]))
     head = f"at T = {rounds[-1]}, regret against the approximation target, ± standard error"
     return [head, *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
 
 def _trivial(rounds: Ints, shown: Mapping[str, Bound]) -> Floats:
     """The largest gap, from the targets of the policies that theorems are about, times the round."""
-    return np.asarray(max((b.largest for b in shown.values() if b.kind == "upper"), default=np.nan) * rounds)
+    return np.asarray(max((b.largest for b in shown.values() if b.is_upper), default=np.nan) * rounds)
 
 
 def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, Bound]) -> Any:
@@ -127,7 +128,7 @@ def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, 
     draw_curves(axes, rounds, regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
     means = {name: float(values[:, -1].mean()) for name, values in regret.items()}
     ends = [(mean, name, line_style(n)["color"]) for n, (name, mean) in enumerate(means.items())]
-    for n, (name, bound) in enumerate((name, bound) for name, bound in shown.items() if bound.kind == "upper"):
+    for n, (name, bound) in enumerate((name, bound) for name, bound in shown.items() if bound.is_upper):
         colour = "#8e0000"
         values, says_nothing = bound.value, bool(bound.vacuous[-1])
         positive = values > 0.0
@@ -141,7 +142,8 @@ def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, 
     axes.set_xscale("log")
     axes.set_yscale("log")
     largest = max(float(end) for end, _, _ in ends if np.isfinite(end))
-    axes.set_ylim(max(1e-2, min(means.values()) / 1e3), 3.0 * largest)
+    lowest = max(1e-2, min(means.values()) / 1e3)
+    axes.set_ylim(lowest, 3.0 * max(largest, lowest))
     axes.set_xlim(min(2, rounds[-1] / 2), rounds[-1])
     _label_ends(axes, ends)
     axes.set_xlabel("round")

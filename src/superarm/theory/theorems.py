@@ -22,7 +22,7 @@ from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
-from superarm.theory.bound import Bound, rounds
+from superarm.theory.bound import Bound, Kind, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
 from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper, total
@@ -234,13 +234,18 @@ THEOREMS: Mapping[str, Theorem] = {
 """All theorems by name: upper bounds, then rates and lower bounds."""
 
 
+KINDS: Mapping[str, Kind] = {"upper": "upper", "bayes": "bayes"}
+"""The kinds of the bounds from above, by the first word of their names."""
+
+
 def evaluate(name: str, case: Question) -> Bound:
     """What one theorem says about a case, or why it does not apply."""
     theorem = THEOREMS[name]
     reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
-    bound = Bound(name, case.horizon, None, kind="upper" if name.startswith("upper") else "rate", reason=reason)
+    bound = Bound(name, case.horizon, None, kind=KINDS.get(name.partition("_")[0], "rate"), reason=reason)
     if not reason:
         try:
+            case.policy.validate(case.instance.problem)
             bound = replace(theorem.compute(case), name=name)
         except InvalidArgument as error:
             bound = replace(bound, reason=error.wrong)
@@ -299,7 +304,8 @@ PROVED = (
 def find_least(case: Question) -> str:
     """The policy with the least upper bound at the largest horizon, in a sentence; empty if none has a bound.
 
-    Only policies whose oracle guarantees as much are compared: regret of others is against another target.
+    Only policies whose oracle guarantees as much are compared: regret of others is against another target. A bound
+    that says nothing, as every batch earns at least this target, is left out.
     """
     found, problem, last = [], case.instance.problem, np.array(np.max(case.horizon))
     for policy in PROVED:
@@ -310,12 +316,15 @@ def find_least(case: Question) -> str:
         except InvalidArgument:
             continue
         if other.guarantee == case.guarantee:
-            found += [(float(bound.value), repr(policy)) for bound in values if bound.applies]
+            telling = (bound for bound in values if bound.applies and (bound.largest != 0.0 or bound.alpha == 1.0))
+            found += [(float(bound.value), repr(policy)) for bound in telling]
     known = [pair for pair in found if np.isfinite(pair[0])]
     if not known:
         return ""
     value, name = min(known, key=lambda pair: pair[0])  # of equal ones the first
-    return f"The least upper bound known here after {last:g} rounds is {value:.4g}, for {name}."
+    against = target(case.instance, case.policy, "approximation").value
+    what = f"The least upper bound known here of regret against {against:.4g} per round"
+    return f"{what} is {value:.4g} after {last:g} rounds, for {name}."
 
 
 def tabulate(case: Question) -> "Bounds":

@@ -10,17 +10,20 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.describe import build
 from superarm.experiments import store
-from superarm.experiments.spec.experiment import BOUNDS
 from superarm.experiments.store import CellResults
 from superarm.oracles import Guarantee
 from superarm.policies import Policy
 from superarm.simulation import Instance, Results, Target
 from superarm.simulation.regret import Bracket
 from superarm.theory import Bound
-from superarm.theory.theorems import Question, evaluate
+from superarm.theory.theorems import KINDS, THEOREMS, Question, evaluate
 
 if TYPE_CHECKING:
     from superarm.experiments.execution.cells import Cell
+
+
+SHOWN = tuple(name for name in THEOREMS if name.startswith(tuple(KINDS)))
+"""The bounds from above, those of the mean over a prior among them."""
 
 
 def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy[Any] | None) -> Floats | None:
@@ -51,7 +54,7 @@ def rebuild_policy(record: CellResults) -> Policy[Any] | None:
 def bound_curves(
     instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy[Any]]
 ) -> dict[str, Bound]:
-    """Every upper bound that covers one of ``policies``, by a label that names the policy.
+    """Every bound from above that covers one of ``policies``, by a label that names the policy.
 
     The bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
     to it; with an approximate oracle the other targets are higher, and no bound is shown for them.
@@ -60,7 +63,7 @@ def bound_curves(
     for label, policy in policies.items():
         if target == "approximation" or policy.guarantee(instance.problem) == Guarantee(1.0, 1.0):
             case = Question(instance, policy, np.asarray(rounds, float))
-            bounds = [evaluate(name, case) for name in BOUNDS]
+            bounds = [evaluate(name, case) for name in SHOWN]
             found |= {f"{label}: {bound.label}": bound for bound in bounds if _is_usable(bound)}
     return found
 
@@ -68,7 +71,7 @@ def bound_curves(
 def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy[Any]]) -> str:
     """Why ``bound_curves`` finds nothing, as a sentence."""
     cases = [Question(instance, policy, np.ones(1)) for policy in policies.values()]
-    covered = [case for case in cases if any(evaluate(name, case).applies for name in BOUNDS)]
+    covered = [case for case in cases if any(evaluate(name, case).applies for name in SHOWN)]
     if not covered:
         return "No theorem of superarm.theory covers one of these policies on this instance."
     if target != "approximation" and all(case.guarantee != Guarantee(1.0, 1.0) for case in covered):

@@ -87,7 +87,7 @@ def _context(study: "Study") -> dict[str, Any]:
         "sweeps": draw_sweep_panels(study),
         "heat_maps": draw_heat_maps(study),
         "bounds": draw_bounds(study),
-        "assumptions": f"They assume {COMPLETE}; other theorems, such as those of lists, say what they assume.",
+        "assumptions": f"They assume {COMPLETE}; others, such as those of lists and totals, say what they assume.",
         "run_times": inline_svg(figures.plot_run_times(study), "run-times", "Microseconds per round of each policy"),
         "spec": study.experiment.to_toml(),
     }

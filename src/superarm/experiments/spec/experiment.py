@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -43,11 +44,11 @@ _CLAIM_KEYS = {
 }
 """For each kind of claim, the keys that it needs, and those that it may have beside kind, text and instance."""
 BOUNDS = {name: LABELS[name] for name in THEOREMS if name.startswith("upper")}
-"""The upper bounds, which a claim can name and the report shows, with their labels."""
+"""The upper bounds of one instance, which a claim can name, with their labels."""
 
 
 def check_claims(
-    claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], policies: Mapping[str, Any]
+    claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], policies: Mapping[str, Any], horizon: int
 ) -> None:
     """Refuse a claim of an unknown kind, with unknown or missing keys, or about something not in the experiment."""
     for n, claim in enumerate(claims):
@@ -67,7 +68,7 @@ def check_claims(
         if kind in ("slope", "growth") and ("above" in claim) == ("below" in claim):
             raise InvalidSpec(path, "not exactly one of above and below", "give one limit: above = … or below = …")
         if kind == "reported":
-            _check_reported(claim, path)
+            _check_reported(claim, path, horizon)
 
 
 def check_published(source: Mapping[str, str]) -> None:
@@ -81,8 +82,21 @@ def check_published(source: Mapping[str, str]) -> None:
         check_choice(source["read"], ("print", "vector"), ("published", "read"), "way of reading")
 
 
-def _check_reported(claim: Mapping[str, Any], path: tuple[str, ...]) -> None:
-    """Refuse a published mean of which nothing says how exact it is, or two things do."""
+def _check_reported(claim: Mapping[str, Any], path: tuple[str, ...], horizon: int) -> None:
+    """Refuse a published mean of which nothing says how exact it is, or two things do, and numbers out of range."""
+    for key in sorted({"regret", "error", "deviation", "reading"} & set(claim)):
+        value = claim[key]
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        wanted = "a number" if key == "regret" else "a number >= 0"
+        if not number or (value < 0.0 and key != "regret"):
+            raise InvalidSpec((*path, key), f"{value!r} is not {wanted}", f"give {wanted}")
+    for key, most in (("runs", math.inf), ("round", horizon)):
+        value = without_fraction(claim.get(key, 1))
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InvalidSpec((*path, key), f"{value!r} is not a whole number >= 1", "give an int >= 1")
+        if value > most:
+            wrong = f"round {value} is beyond the horizon of {horizon}"
+            raise InvalidSpec((*path, key), wrong, f"give horizon = {value} or more, or an earlier round")
     if "deviation" in claim and ("error" in claim or "runs" not in claim):
         raise InvalidSpec((*path, "deviation"), "not with runs alone", "give deviation and runs, or error")
     if not {"error", "runs", "reading"} & set(claim):
@@ -162,7 +176,7 @@ class Experiment:
         self._import()
         check_section("instances", self.instances)
         check_section("policies", self.policies)
-        check_claims(self.claims, self.instances, self.policies)
+        check_claims(self.claims, self.instances, self.policies, self.horizon)
         check_published(self.published)
         for name, entry in self.instances.items():
             for policy in entry.get(PLAYED_BY, ()) if isinstance(entry, Mapping) else ():
