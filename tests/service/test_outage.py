@@ -440,6 +440,26 @@ def test_a_problem_whose_events_cannot_be_applied_is_closed_alone(faulty, reopen
     asyncio.run(repaired())
 
 
+def test_no_snapshot_is_saved_that_has_waited_for_a_change_that_closes_a_problem(faulty):
+    """It had no counters of that problem, which was served from zero after a restart."""
+    store = MemoryStore()
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=faulty)).status_code == 201
+            coordinator = app.service.coordinator
+            async with coordinator.lock_all():
+                saving = asyncio.create_task(coordinator.save_snapshot())
+                for _ in range(10):
+                    await asyncio.sleep(0)  # so that it waits for the locks
+                coordinator.ledger.close(("default", "p"), ZeroDivisionError("nothing was learnt"))
+            await saving
+            assert list(store.snapshots()) == []
+
+    asyncio.run(live())
+
+
 def test_a_stalled_commit_and_a_full_queue_are_not_ready(monkeypatch):
     store = MemoryStore()
 

@@ -99,9 +99,13 @@ class Ledger:
             try:
                 change()
             except Exception as error:
-                self.remove(problem)
-                self.broken[problem] = error
+                self.close(problem, error)
         return problem not in self.broken
+
+    def close(self, problem: Key, error: Exception) -> None:
+        """Keep of a problem only why it is closed."""
+        self.remove(problem)
+        self.broken[problem] = error
 
     def _before(self, key: Key, step: int) -> DecisionRecord:
         record = self.record(key)

@@ -439,8 +439,7 @@ class Coordinator:
         if isinstance(error, StoreUnavailable):
             self.note_writing(str(error))
             return overloaded(self.condition.public_reason, 2)
-        self.ledger.remove(problem)
-        self.ledger.broken[problem] = error
+        self.ledger.close(problem, error)
         self._report_broken({problem})
         return self._absent(problem)
 
@@ -474,11 +473,11 @@ class Coordinator:
 
         Without a problem that is closed, it would hide what the log says of it, so none is saved.
         """
-        if self.ledger.broken:
-            return
         try:
             async with self._saving:  # one after the other, so that the newest is saved last
                 async with self.lock_all():
+                    if self.ledger.broken:  # also by a change that these locks have waited for
+                        return
                     self.unsaved = 0
                     state = await asyncio.to_thread(copy_state, self.ledger, self.position)
                 saved = await asyncio.to_thread(pack_snapshot, state)
