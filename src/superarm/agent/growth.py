@@ -66,7 +66,7 @@ def with_room(actions: Actions, policy: Policy[Any], n_arms: int, n: int) -> Act
     """The action set with room for ``n`` more arms, if it is that of a ladder and had room for all ``n_arms``.
 
     >>> with_room(Subsets(2), SpendLadder(1.0), 2, 1), with_room(Subsets(2), SpendLadder(1.0), 3, 1)
-    (Subsets(3), Subsets(2))
+    (Subsets(k=3), Subsets(k=2))
     """
     ladder = isinstance(policy, SpendLadder) or isinstance(getattr(policy, "oracle", None), Ladder)
     return Subsets(n_arms + n) if ladder and type(actions) is Subsets and actions.k == n_arms else actions

@@ -214,9 +214,9 @@ class FunctionMemory(Memory):
         return new
 
     def _with_more_arms(self, name: str, part: Any, problem: Problem) -> Any:
-        """Zeros for new arms along each axis of n_arms; refused where such an axis may be that of the items."""
+        """Zeros for new arms along the axes of n_arms, the first one if it is the only one; refused where items fit."""
         before, shape = self.problem.n_arms, np.shape(part)
-        along = [axis > 0 and size == before for axis, size in enumerate(shape)]
+        along = [size == before and (axis > 0 or len(shape) == 1) for axis, size in enumerate(shape)]
         if sum(along) > 1 and before in (self.problem.n_items, self.problem.k) and problem.n_arms > before:
             wrong = f"{name!r} has shape {shape}, and arms, items or places have the same number"
             raise InvalidArgument("policy", wrong, "write a class of memory with a method grown", repr(self.policy))
