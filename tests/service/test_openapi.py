@@ -96,7 +96,7 @@ def schema(known: bool):
     raw = document(OPERATIONS)
     schemas = raw["components"]["schemas"]  # few policies and rewards: compiling each of them is not what is tested
     for policy in ("PolicySpec", "PolicyChange"):
-        schemas[policy]["properties"]["name"]["enum"] = ["bc_ucb", "kl_moss", "kl_ucb", "pooled_thompson"]
+        schemas[policy]["properties"]["name"]["enum"] = ["bc_ucb", "kl_moss", "kl_ucb", "pooled_thompson", "shapes"]
     schemas["RewardSpec"]["properties"]["name"]["enum"] = ["coverage"]
     schemas["ProblemSpec"]["properties"]["batches"] = {"type": "null"}
     if known:
