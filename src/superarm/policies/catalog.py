@@ -106,7 +106,7 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
 def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
 
-    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenEtAl2016]_ with this radius: to
+    Where items are ``Thresholds`` and scores lie on their edges, this is SDCB of [ChenHuEtAl2016]_ with this radius: to
     add it to the chance of every threshold is to lower the empirical distribution function by it. SDCB's regret is
     :math:`O(\log T)` and :math:`\tilde O(\sqrt T)`.
 
