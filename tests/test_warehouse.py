@@ -1,5 +1,6 @@
 """Sums of a warehouse: every engine, order and partition gives the tally of ``problem.past``, bit for bit."""
 
+import contextlib
 import itertools
 import random
 import re
@@ -64,10 +65,10 @@ def frame(events):
 
 
 def sqlite(events, statement):
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE clicks (decision, segment, arm, item, click)")
-    connection.executemany("INSERT INTO clicks VALUES (?, ?, ?, ?, ?)", events)
-    return connection.execute(statement).fetchall()
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE clicks (decision, segment, arm, item, click)")
+        connection.executemany("INSERT INTO clicks VALUES (?, ?, ?, ?, ?)", events)
+        return connection.execute(statement).fetchall()
 
 
 def in_polars(events):
@@ -346,13 +347,8 @@ def test_each_name_of_a_segment_is_looked_up_once(monkeypatch):
 
 @pytest.mark.parametrize("name", ["log", "pulled"])
 def test_a_table_of_the_log_may_be_called_so(name):
-    connection = sqlite3.connect(":memory:")
-    connection.execute(f"CREATE TABLE {name} (decision, arm, item, click)")
-    connection.execute(f"INSERT INTO {name} VALUES ('a', 'tent', 'north', 1.0)")
-    assert connection.execute(warehouse.sql("sqlite", name, item="item")).fetchall()[0][:5] == (
-        "",
-        "tent",
-        "north",
-        1,
-        1,
-    )
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE {name} (decision, arm, item, click)")
+        connection.execute(f"INSERT INTO {name} VALUES ('a', 'tent', 'north', 1.0)")
+        (row,) = connection.execute(warehouse.sql("sqlite", name, item="item")).fetchall()
+    assert row[:5] == ("", "tent", "north", 1, 1)
