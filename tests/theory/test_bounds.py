@@ -191,10 +191,10 @@ def test_thompson_sampling_has_a_rate_with_an_exact_oracle_and_a_reason_without(
     assert "KongEtAl2021" in bounds(covered, sa.cts(), 10)["growth_cts"].reason
     dependent = sa.Instance(covered.problem, sa.environments.Comonotone(covered.p))
     assert "dependent" in bounds(dependent, sa.cts(oracle=sa.oracles.Exhaustive()), 10)["growth_cts"].reason
-    assert bounds(covered, sa.gaussian_cts(), 10)["growth_cts"].reason == "it is about cts()"
+    assert bounds(covered, sa.policies.gaussian_cts(), 10)["growth_cts"].reason == "it is about cts()"
 
 
-def test_with_an_inexact_oracle_thompson_sampling_never_learns_and_optimism_does():
+def test_with_an_inexact_oracle_thompson_sampling_may_never_learn():
     """Problem Instance 1 of Wang and Chen (2018): their oracle gives .8 of the optimum, and hides the best arm."""
 
     class Hiding(sa.oracles.Oracle):
@@ -208,10 +208,11 @@ def test_with_an_inexact_oracle_thompson_sampling_never_learns_and_optimism_does
     problem = sa.Problem(3, 1, sa.Linear(), sa.Subsets(1))
     instance = sa.Instance(problem, sa.environments.Bernoulli([[0.9], [0.82], [0.7]]))
     policies = {"CTS": sa.cts(oracle=Hiding()), "KL-UCB": sa.kl_ucb(oracle=Hiding())}
-    found = sa.simulate(instance, policies, 4000, 10, target="approximation", progress=False, rounds=[2000, 4000])
-    late = {name: np.diff(regret, axis=1).mean() for name, regret in found.regret.items()}
-    assert late["CTS"] > 20.0  # .02 per round in at least a half of the rounds
-    assert late["KL-UCB"] < 0.0
+    found = sa.simulate(instance, policies, 4000, 40, target="approximation", progress=False, rounds=[2000, 4000])
+    late = {name: np.diff(regret, axis=1)[:, 0] for name, regret in found.regret.items()}
+    assert (late["CTS"] > 2.5).sum() >= 2  # the best arm was never played: regret grows by .005 per round for good
+    assert late["CTS"].mean() < 0.0  # in the other runs the second best arm is played, which is above the target
+    assert late["KL-UCB"].max() < 0.0
 
 
 def test_vacuous_and_crossover():

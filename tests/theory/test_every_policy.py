@@ -130,10 +130,8 @@ def test_the_rate_is_at_least_that_of_the_paper(name):
                 paper = max(paper, (n_arms - 2 * k) * n * x * (1 - x) * slope**2 / (8 * gap))
     batches = sa.actions.Explicit([[0, 1, 2], *([0, 1, j] for j in range(3, n_arms))])
     instance = sa.Instance(sa.Problem(n_arms, 1, reward, batches), sa.environments.Bernoulli(np.full((n_arms, 1), 0.5)))
-    known = sa.theory.Gaps(
-        1.0, sa.theory.gaps(instance, alpha=1.0).r_max, np.full(n_arms, gap), np.full(n_arms, gap), np.full(n_arms, gap),
-        "enumeration", 1,
-    )  # fmt: skip
+    gaps, found = np.full(n_arms, gap), sa.theory.gaps(instance, alpha=1.0)
+    known = sa.theory.Gaps(1.0, found.r_max, gaps, gaps, gaps, "enumeration", 1)
     assert paper <= lower_bound_smooth(instance, known) <= 50 * paper
 
 

@@ -137,7 +137,7 @@ def _gini(slopes: list[Interval], box: list[Interval]) -> float:
 
 
 def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> tuple[float, Floats]:
-    """The largest bound over a partition of the cube, whose box with it is halved repeatedly; the middle of that box."""
+    """The largest bound over a partition of the cube, whose box with it is halved again and again, and its middle."""
     whole = [Interval(0.0, 1.0)] * k
     heap = [(-bound(whole), 0, whole)]
     for n in range(boxes):

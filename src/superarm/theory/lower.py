@@ -1,7 +1,8 @@
 r"""Lower bounds: at every T, for every policy; for rewards of any shape; and rates on the paper's instance.
 
-On the paper's instance, ``superarm.instances.lower_bound``, arms 1 to K-1 cover nothing, every batch has them and one further arm, and the items of an arm are identical, so that
-the instance is equivalent to a Bernoulli bandit with L-K+1 arms [MerlisMannor2019]_ (section Lower Bounds).
+On the paper's instance, ``superarm.instances.lower_bound``, arms 1 to K-1 cover nothing, every batch has them and one
+further arm, and the items of an arm are identical, so that it is equivalent to a Bernoulli bandit with L-K+1 arms
+[MerlisMannor2019]_ (section Lower Bounds).
 """
 
 import math
@@ -18,7 +19,6 @@ from superarm.simulation.instances import Instance
 from superarm.theory.bound import Bound, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import cheapest_sum, divergences, graves_lai
-
 
 N_MARGINS = 5
 """How many margins of near instances are tried; each is a program of Graves and Lai."""
@@ -218,7 +218,7 @@ def lower_bound_near(
     those in which arms that are in no optimal batch are so much better that one batch is worth
     :math:`r_{\max} + \delta`. :math:`\Delta` is the smallest gap and :math:`C_\delta` the constant of
     :func:`graves_lai` with ``margin`` :math:`\delta`; every :math:`\delta` gives a bound, and the largest is taken.
-    Derived from the transportation inequality of [GarivierEtAl2019]_ (equation 6) in
+    Derived from the transportation inequality of [GarivierEtAl2019]_ in
     ``docs/theory/lower-bounds.md``. Regret is against :math:`r_{\max}`.
 
     Parameters
@@ -234,7 +234,7 @@ def lower_bound_near(
     --------
     >>> from superarm.simulation import instances
     >>> lower_bound_near(instances.lower_bound(12, 3, epsilon=0.1), [100, 10_000]).value.round(1).tolist()
-    [3.9, 48.7]
+    [3.2, 44.3]
     """
     g = gaps(instance, alpha=1.0) if known is None else known
     if not g.exact or not g.suboptimal.any():
@@ -291,11 +291,11 @@ def lower_bound_smooth(instance: Instance, known: Gaps | None = None) -> float:
     for every consistent policy. S batches have n arms each of their own, with identical outcomes of mean p in one of
     them and q in the others, and k - n common arms; f is the reward of one item. The maximum is over n, p and the mean
     of the common arms, on a grid. Implements [MerlisMannor2020]_ (Theorem 1) for equal means. Differs: its last steps,
-    a factor of at most 16, are not taken: the divergence is that of this gap, not of ever smaller ones.
+    which lose a factor of 16 for small gaps, are not taken.
 
     >>> from superarm.simulation import instances
     >>> round(lower_bound_smooth(instances.lower_bound(12, 3, epsilon=0.1)), 2)
-    44.7
+    44.85
     """
     problem, g = instance.problem, gaps(instance, alpha=1.0) if known is None else known
     gap, best = g.smallest / float(problem.weights.sum()), 0.0
@@ -328,7 +328,7 @@ def lower_bound_smooth_gap_free(instance: Instance | Problem, horizon: Any) -> F
 
     >>> from superarm.simulation import instances
     >>> lower_bound_smooth_gap_free(instances.lower_bound(12, 3), [1, 1000]).round(2).tolist()
-    [0.86, 25.88]
+    [0.54, 21.45]
     """
     problem = instance.problem if isinstance(instance, Instance) else instance
     known = [(s, *_pairs(problem, n, c)) for n, s, c in _disjoint_sizes(problem)]
@@ -341,7 +341,7 @@ def lower_bound_smooth_gap_free(instance: Instance | Problem, horizon: Any) -> F
 
 
 def _pairs(problem: Problem, n: int, common: float) -> tuple[Floats, Floats]:
-    """Divergences kl(q, p) and differences f(p) - f(q) of many pairs; none has both a larger one and a smaller other."""
+    """Divergences kl(q, p) and differences f(p) - f(q) of many pairs, without those that others are worse than."""
     p = np.append(MEANS, 1.0 - 1e-9)[:, None]
     q = p * (1.0 - np.geomspace(1e-6, 1.0, 100))
     worth = item_worth(problem.reward, problem.k, n, np.concatenate([p, q], axis=1), common)

@@ -242,16 +242,16 @@ THEOREMS: Mapping[str, Theorem] = {
     ),
     "growth_cts": Theorem(_growth, "cts()", _plays_cts),
     **_theorems(EXACT, _is_exact, lower.lower_bound_near),
-    "lower_bound": _rate(lambda c: lower.lower_bound(c.instance, c.gaps).exact, lambda c: c.instance.problem.n_items > 1),
+    "lower_bound": _rate(
+        lambda c: lower.lower_bound(c.instance, c.gaps).exact, lambda c: c.instance.problem.n_items > 1
+    ),
     "lower_bound_independent": _rate(
         lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact, lambda c: False
     ),
     "lower_bound_smooth": _rate(lambda c: lower.lower_bound_smooth(c.instance, c.gaps), lambda c: True),
     "lower_bound_gap_free": Theorem(_gap_free(lower.lower_bound_gap_free), EXACT, _is_exact),
     "lower_bound_smooth_gap_free": Theorem(_gap_free(lower.lower_bound_smooth_gap_free), EXACT, _is_exact),
-    "graves_lai": _rate(
-        lambda c: graves_lai(c.instance).low, lambda c: not thompson.is_independent(c.instance)
-    ),
+    "graves_lai": _rate(lambda c: graves_lai(c.instance).low, lambda c: not thompson.is_independent(c.instance)),
 }
 """All theorems by name: from above, then from below."""
 

@@ -10,8 +10,8 @@ from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
 INEXACT = (
-    "its oracle is not exact; with some such oracles the regret of CTS grows like T [WangChen2018], and with greedy, "
-    "against what greedy finds, like log T over the square of a gap [KongEtAl2021]"
+    "its oracle is not exact; with some such oracles the regret of CTS grows like T in a share of runs [WangChen2018], "
+    "and with greedy, against what greedy finds, like log T over the square of a gap [KongEtAl2021]"
 )
 
 
