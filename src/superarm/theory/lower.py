@@ -5,6 +5,7 @@ further arm, and the items of an arm are identical, so that it is equivalent to 
 [MerlisMannor2019]_ (section Lower Bounds).
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -242,10 +243,14 @@ def lower_bound_near(
         raise InvalidArgument("instance", wrong, "give a small instance with a gap")
     gap = g.smallest
     tried = np.geomspace(gap / 4.0, g.largest, N_MARGINS) if margins is None else np.atleast_1d(margins)
-    costs = [(float(d), graves_lai(instance, precision=0.01, margin=float(d)).low) for d in tried]
+    graves_lai(instance, rounds=0)  # refuses what it does not cover
+
+    @functools.cache  # the programs are solved when the value is asked for
+    def costs() -> list[tuple[float, float]]:
+        return [(float(d), graves_lai(instance, precision=0.01, margin=float(d)).low) for d in tried]
 
     def least(t: float) -> float:
-        return max(_least_regret(cost, gap * t, margin * t, elsewhere) for margin, cost in costs)
+        return max(_least_regret(cost, gap * t, margin * t, elsewhere) for margin, cost in costs())
 
     term = np.vectorize(least, otypes=[float])
     return Bound("lower_bound_near", rounds(horizon), (0.0, 0.0, term), g.largest, kind="near")
