@@ -35,12 +35,12 @@ def risks(best, p, margin, horizon, weight):
 
 @pytest.mark.parametrize(("best", "p", "margin"), [(0.5, 0.4, 0.1), (0.3, 0.1, 0.05), (0.7, 0.6, 0.25)])
 def test_no_policy_at_all_is_below_the_bound(best, p, margin):
-    """With two arms the least largest regret is known exactly; the bound is at least a third of it."""
+    """With two arms the least largest regret is known exactly; the bound is at least two thirds of it."""
     for horizon in (1, 4, 20, 120):
         weights = np.linspace(0.02, 0.98, 49)
         least = [risks(best, p, margin, horizon, w) for w in weights]
         bound = float(lower_bound_near(one_arm([best, p]), horizon, margins=margin))
-        assert max(least) / 3.0 <= bound <= max(least) + 1e-12
+        assert max(least) / 1.5 <= bound <= max(least) + 1e-12
         for elsewhere in (0.02 * horizon * margin, 0.3 * horizon * margin):
             exact = max((r - w * elsewhere) / (1 - w) for r, w in zip(least, weights, strict=True))
             given = float(lower_bound_near(one_arm([best, p]), horizon, margins=margin, elsewhere=elsewhere))
