@@ -241,8 +241,7 @@ def lower_bound_near(
     if not g.exact or not g.suboptimal.any():
         wrong = "every batch is optimal" if g.exact else "its smallest gap is not known exactly"
         raise InvalidArgument("instance", wrong, "give a small instance with a gap")
-    gap = g.smallest
-    tried = np.geomspace(gap / 4.0, g.largest, N_MARGINS) if margins is None else np.atleast_1d(margins)
+    tried = np.geomspace(g.smallest / 4.0, g.largest, N_MARGINS) if margins is None else np.atleast_1d(margins)
     graves_lai(instance, rounds=0)  # refuses what it does not cover
 
     @functools.cache  # the programs are solved when the value is asked for
@@ -250,10 +249,10 @@ def lower_bound_near(
         return [(float(d), graves_lai(instance, precision=0.01, margin=float(d)).low) for d in tried]
 
     def least(t: float) -> float:
-        return max(_least_regret(cost, gap * t, margin * t, elsewhere) for margin, cost in costs())
+        return max(_least_regret(cost, g.smallest * t, margin * t, elsewhere) for margin, cost in costs())
 
-    term = np.vectorize(least, otypes=[float])
-    return Bound("lower_bound_near", rounds(horizon), (0.0, 0.0, term), g.largest, kind="near")
+    terms = 0.0, 0.0, np.vectorize(least, otypes=[float])
+    return Bound("lower_bound_near", rounds(horizon), terms, g.largest, kind="near")
 
 
 def _least_regret(cost: float, here: float, there: float, elsewhere: float | None) -> float:
@@ -314,8 +313,7 @@ def lower_bound_smooth(instance: Instance, known: Gaps | None = None) -> float:
             q = 0.5 * (low + high)
             far = item_worth(problem.reward, problem.k, n, p, c) - item_worth(problem.reward, problem.k, n, q, c) >= gap
             low, high = np.where(far, q, low), np.where(far, high, q)
-        rate = (batches - 1) * g.smallest / divergences(low, p)
-        best = max(best, float(rate.max(initial=0.0)))
+        best = max(best, float(((batches - 1) * g.smallest / divergences(low, p)).max(initial=0.0)))
     if best == 0.0:
         raise InvalidArgument("instance", "no such instance has this smallest gap", "give a smaller one")
     return best
