@@ -235,7 +235,7 @@ class _Steps:
         :math:`-\log(1-r)-r=r^2\int_0^1\frac{s\,ds}{1-rs}`, whose integral grows with r, is at most
         :math:`r^2\int_0^1\frac{s\,ds}{1-\varrho s}=r^2\sum_n\frac{\varrho^n}{n+2}\le r^2\psi(\varrho)`.
         As :math:`Er=0` and :math:`Er^2=\kappa^2v`, :math:`-E\log(1-r)\le\kappa^2v\psi(\varrho)`. So
-        :math:`U\le U_\lambda\le m+\frac{1-\lambda m}\lambda(1-e^{-A})` with :math:`\frac{1-\lambda m}\lambda=\frac1\kappa`.
+        :math:`U\le U_\lambda\le m+\frac{1-\lambda m}\lambda(1-e^{-A})`; here :math:`(1-\lambda m)/\lambda=1/\kappa`.
         The form grows with the first m, with v and h, and falls with the m in h - m and 1 - m: an upper bound of the
         mean serves for the first and a lower one for the second.
 
