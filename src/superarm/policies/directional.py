@@ -226,7 +226,8 @@ class _Steps:
         r"""A number (R, n_arms) that no bound exceeds, in closed form; ``docs/theory/directional.md`` has the notation.
 
         Let :math:`\kappa>0`, :math:`\kappa(1-m)\le1`, :math:`\varrho=\kappa(h-m)\le\frac12`,
-        :math:`A=x+\kappa^2v\psi(\varrho)` and :math:`\psi(\varrho)=\frac12+\frac\varrho3+\frac{\varrho^2}4+\frac{2\varrho^3}5`. Then
+        :math:`A=x+\kappa^2v\psi(\varrho)` and
+        :math:`\psi(\varrho)=\frac12+\frac\varrho3+\frac{\varrho^2}4+\frac{2\varrho^3}5`. Then
 
         .. math:: U\le m+\frac{1-e^{-A}}\kappa\le m+\frac A\kappa\Bigl(1-\frac A2+\frac{A^2}6\Bigr).
 
