@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.core.arrays import Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.moments import JointTally
 from superarm.core.numeric import decay, log, log1p, sigmoid
 from superarm.core.ops import op
@@ -278,15 +278,33 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return np.sqrt(by_arm if b is None else 1.0 / a + ((a - self.s) / a) ** 2 * by_arm)
 
+    @property
+    def alone(self) -> Bools:
+        """Whether the entries of an arm are seen one at a time, (R,)."""
+        return self.prior.together < TOGETHER
+
+    def upper(self, counts: Floats) -> Floats:
+        r"""Upper bounds of all entries, given how often their arms were shown, (R, n_arms).
+
+        .. math:: q = m\,(1 + \sqrt{2x} + x), \qquad x = v^2\log^+\Bigl(\frac{\bar N}{N_j}\Bigr)
+
+        with m the mean of the entry, v its coefficient of variation and :math:`\bar N` the mean of all counts: a Gamma
+        distribution is above q with probability :math:`N_j/\bar N` at most, [BoucheronEtAl2013]_ (section 2.4). The level is that of
+        MOSS, [AudibertBubeck2009]_: an arm that had its share of the pulls is taken at its mean.
+        """
+        share = _in_order(counts)[:, None] / (counts.shape[1] * np.maximum(counts, 1.0))
+        x = self.observed.support.by_arm(log(np.maximum(share, 1.0))) * self.spread() ** 2
+        return _below_one(self.means() * (1.0 + np.sqrt(2.0 * x) + x))
+
     def draw(self, sharpness: Any, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
         """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
 
         Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean. Where several
         entries of an arm are seen at once, the sharpness is at most 1: they may say the same thing several times.
         """
-        support, alone = self.observed.support, self.prior.together < TOGETHER
+        support = self.observed.support
         arms = states(keys, t, np.arange(support.n_arms))
-        sharpness = np.where(alone, sharpness, min(sharpness, 1.0))[:, None]
+        sharpness = np.where(self.alone, sharpness, min(sharpness, 1.0))[:, None]
         sharper = sharpness * (1.0 + waiting / self.rate)
         a, b = self._shapes(_gammas(mix(arms), sharper * self.shape) / (sharper * self.rate))
         if b is None:
@@ -300,8 +318,8 @@ class Posterior:
         kappa = self.observed.across(self.prior.kappa)
         rate = self.observed.support.by_arm(theta) * self.lift
         mean = np.clip(rate, 1e-6, 0.9)
-        if np.isinf(kappa).any():  # rates above 0.9 keep their order, below 1
-            return np.where(rate > mean, 1.0 - 0.1 * decay(10.0 * (rate - mean)), mean), None
+        if np.isinf(kappa).any():
+            return _below_one(np.maximum(rate, 1e-6)), None
         strength = np.maximum(kappa * (1.0 - mean) / mean, 0.5)
         return strength * mean + self.s, strength * (1.0 - mean) + (self.n - self.s)
 
@@ -330,6 +348,11 @@ class Posterior:
 def _trust(kappa: Any, expected: Floats) -> Any:
     """By how much an entry counts for its arm: it says at most kappa events about it."""
     return 1.0 if np.isinf(kappa).any() else kappa / (kappa + expected)
+
+
+def _below_one(rate: Floats) -> Floats:
+    """Rates of which those above 0.9 keep their order, below 1."""
+    return np.where(rate > 0.9, 1.0 - 0.1 * decay(10.0 * np.maximum(rate - 0.9, 0.0)), rate)
 
 
 def _average(likelihood: Floats) -> tuple[Floats, Floats]:
