@@ -159,7 +159,7 @@ class PooledThompson(Policy[PoolMemory]):
     remembers = PoolMemory
     shares_segments = True
     random = True
-    caveat = "It assumes that the outcomes of one decision are independent; regret is bounded for one item and one arm alone."
+    caveat = "It assumes that the outcomes of one decision are independent; its regret bound is for one arm a decision."
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")

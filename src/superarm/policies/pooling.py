@@ -288,9 +288,9 @@ class Posterior:
 
         .. math:: q = m\,(1 + \sqrt{2x} + x), \qquad x = v^2\log^+\Bigl(\frac{\bar N}{N_j}\Bigr)
 
-        with m the mean of the entry, v its coefficient of variation and :math:`\bar N` the mean of all counts: a Gamma
-        distribution is above q with probability :math:`N_j/\bar N` at most, [BoucheronEtAl2013]_ (section 2.4). The level is that of
-        MOSS, [AudibertBubeck2009]_: an arm that had its share of the pulls is taken at its mean.
+        with m the mean of the entry, v its coefficient of variation and :math:`\bar N` the mean of all counts. A Gamma
+        distribution is above q with probability :math:`N_j/\bar N` at most, [BoucheronEtAl2013]_ (section 2.4). The
+        level is that of MOSS, [AudibertBubeck2009]_: an arm that had its share of the pulls is taken at its mean.
         """
         share = _in_order(counts)[:, None] / (counts.shape[1] * np.maximum(counts, 1.0))
         x = self.observed.support.by_arm(log(np.maximum(share, 1.0))) * self.spread() ** 2
