@@ -117,9 +117,9 @@ SITUATIONS = (
         "policies",
         "pooled_thompson",
         "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). Its "
-        "regret bound is for one item and arm; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at "
-        "once, take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often "
-        "than not, kl_moss (docs/background/choosing-a-policy.md).",
+        "regret bound is for one item and arm; kl_ucb is the choice with a proof. If a decision shows what its arms do "
+        "for all items at once, take directional_kl_moss; if rates change, a policy that forgets; if single items "
+        "succeed more often than not, kl_moss (docs/background/choosing-a-policy.md).",
     ),
 )
 """The table, in the order in which it is read."""
