@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="after a log; without one there are 640")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    for unlucky in (100, 200, 0):
+    for unlucky in (60, 80, 0):
         for optimism in (0.0, 0.5, 1.0):
             label = f"{unlucky} pulls without a click, optimism {optimism:g}"
             policy = sa.pooled_thompson(optimism=optimism)

@@ -143,8 +143,8 @@ class PooledThompson(Policy[PoolMemory]):
     cautious
         In so many decisions at most a third of the list, rounded up, is replaced at once.
     optimism
-        The share of decisions that are made at upper bounds, without a list and with one item per visitor. With 0, 23
-        of 640 runs kept to a wrong arm of five, with one half 2 (``python -m dev.benchmarks.locks``).
+        The share of decisions that are made at upper bounds, without a list and with one item. With 0, some runs keep
+        to a wrong arm (``python -m dev.benchmarks.locks``).
     oracle
         The algorithm that finds a batch.
     """
@@ -196,10 +196,10 @@ class PooledThompson(Policy[PoolMemory]):
     def scores(self, own: Posterior, view: View, waiting: Floats) -> Floats:
         """The entries at which the oracle chooses: a draw, or upper bounds in the share ``optimism`` of decisions."""
         draw = own.draw(self.sharpness, view.keys, view.t, waiting)
-        if self.baseline:
+        bounded = shared_uniform(view.keys, view.t, 5)[:, 4] < self.optimism
+        if self.baseline or own.observed.support.n_items > 1 or not bounded.any():
             return draw
-        bounded = own.alone & (shared_uniform(view.keys, view.t, 5)[:, 4] < self.optimism)
-        return np.where(own.observed.across(bounded), own.upper(view.counts), draw) if bounded.any() else draw
+        return np.where(own.observed.across(bounded), own.upper(view.counts), draw)
 
     def posteriors(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""

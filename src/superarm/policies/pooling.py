@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Floats, Ints
 from superarm.core.moments import JointTally
 from superarm.core.numeric import decay, log, log1p, sigmoid
 from superarm.core.ops import op
@@ -278,11 +278,6 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return np.sqrt(by_arm if b is None else 1.0 / a + ((a - self.s) / a) ** 2 * by_arm)
 
-    @property
-    def alone(self) -> Bools:
-        """Whether the entries of an arm are seen one at a time, (R,)."""
-        return self.prior.together < TOGETHER
-
     def upper(self, counts: Floats) -> Floats:
         r"""Upper bounds of all entries, given how often their arms were shown, (R, n_arms).
 
@@ -302,9 +297,9 @@ class Posterior:
         Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean. Where several
         entries of an arm are seen at once, the sharpness is at most 1: they may say the same thing several times.
         """
-        support = self.observed.support
+        support, alone = self.observed.support, self.prior.together < TOGETHER
         arms = states(keys, t, np.arange(support.n_arms))
-        sharpness = np.where(self.alone, sharpness, min(sharpness, 1.0))[:, None]
+        sharpness = np.where(alone, sharpness, min(sharpness, 1.0))[:, None]
         sharper = sharpness * (1.0 + waiting / self.rate)
         a, b = self._shapes(_gammas(mix(arms), sharper * self.shape) / (sharper * self.rate))
         if b is None:
