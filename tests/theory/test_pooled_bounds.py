@@ -1,4 +1,4 @@
-"""What docs/theory/pooled.md states of the default policy: its upper bounds, draws alone, and draws with bounds."""
+"""What docs/theory/lower-bounds.md states of the default policy: its upper bounds, draws alone, and draws with bounds."""
 
 import numpy as np
 import pytest

@@ -123,8 +123,11 @@ class PooledThompson(Policy[PoolMemory]):
 
     The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
     observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
-    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. No
-    regret bound is known; ``python -m dev.earnings`` measures what it earns.
+    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too.
+
+    Without a list and with one item, the share ``optimism`` of decisions is made at upper bounds of that posterior
+    (``Posterior.upper``). With draws alone, regret grows like a power of T on some instances; with bounds and one arm
+    per decision it is O(log T) (docs/theory/lower-bounds.md). ``python -m dev.earnings`` measures what it earns.
 
     Parameters
     ----------
