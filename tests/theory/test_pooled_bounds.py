@@ -1,4 +1,4 @@
-"""What docs/theory/lower-bounds.md states of the default policy: its upper bounds, draws alone, and draws with bounds."""
+"""What docs/theory/lower-bounds.md states of the default policy: upper bounds, draws alone, and both."""
 
 import numpy as np
 import pytest
@@ -58,9 +58,10 @@ def test_draws_alone_leave_an_unlucky_arm_for_as_long_as_the_proposition_says(un
 
 
 def test_decisions_at_bounds_find_the_best_arm_after_an_unlucky_start():
-    """60 pulls without a click: with draws alone hardly a run finds the arm so soon."""
-    best = {share: play(sa.pooled_thompson(optimism=share), 60, 20, 3_000, 5).sum(1) for share in (0.0, 0.5)}
-    assert best[0.5].mean() < best[0.0].mean() - 4.0 * best[0.5].std() / np.sqrt(20)
+    """60 pulls without a click, 3,000 decisions: 8 of 20 runs play it for a tenth of the time, none with draws alone."""
+    regret = {share: play(sa.pooled_thompson(optimism=share), 60, 20, 3_000, 5).sum(1) for share in (0.0, 0.5)}
+    assert (regret[0.0] < 54.0).sum() <= 1
+    assert (regret[0.5] < 54.0).sum() >= 4
 
 
 def test_what_shows_several_items_or_starts_from_a_list_is_decided_by_draws():
