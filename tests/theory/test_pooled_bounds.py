@@ -58,7 +58,7 @@ def test_draws_alone_leave_an_unlucky_arm_for_as_long_as_the_proposition_says(un
 
 
 def test_decisions_at_bounds_find_the_best_arm_after_an_unlucky_start():
-    """60 pulls without a click, 3,000 decisions: 8 of 20 runs play it for a tenth of the time, none with draws alone."""
+    """60 pulls without a click, 3,000 decisions: 8 of 20 runs play it for a tenth of the time, else none."""
     regret = {share: play(sa.pooled_thompson(optimism=share), 60, 20, 3_000, 5).sum(1) for share in (0.0, 0.5)}
     assert (regret[0.0] < 54.0).sum() <= 1
     assert (regret[0.5] < 54.0).sum() >= 4
