@@ -144,7 +144,7 @@ class Observed:
             n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
         return cls(support, pulls, n, total, square, known, tally.correlation(n_segments))
 
-    def across(self, x: Floats) -> Floats:
+    def across(self, x: Any) -> Any:
         """Numbers of replications (R,), so that they broadcast against entries."""
         return x.reshape(-1, *[1] * (self.n.ndim - 1))
 
