@@ -18,7 +18,7 @@ from superarm.core.tally import Feedback, Tally, View
 from superarm.decisions import UNSEEN, Counted, counted_rows, feedback_of, pending_arms
 from superarm.decisions.names import Given, names_for
 from superarm.indices import Index
-from superarm.policies.base import Policy, choose_batches, require_totals
+from superarm.policies.base import Policy, choose_batches, require_outcomes
 from superarm.policies.memory import Memory
 from superarm.problem import Problem
 
@@ -383,6 +383,10 @@ def require_problem(problem: Any, policy: Any) -> None:
 def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
     require_problem(problem, policy)
+    if problem.real:
+        low, high = problem.bounds
+        wrong = f"outcomes in [{low:g}, {high:g}], and an agent takes those in [0, 1]"
+        raise InvalidArgument("problem", wrong, "simulate it, or leave bounds out: sa.agent.Scale makes such outcomes")
     if problem.context is not None:
         from superarm.contextual.catalog import for_context
 
@@ -390,6 +394,6 @@ def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     elif policy.reads_context:
         wrong = f"{type(policy).__name__} needs a context"
         raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
-    require_totals(policy, problem)
+    require_outcomes(policy, problem)
     policy.validate(problem)
     return policy

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from superarm.context.context import Contexts
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.component import Component
 from superarm.problem import Problem
@@ -80,8 +81,15 @@ class Environment(Component):
         return self.expected(problem, action, t)
 
     def contexts(self, problem: Problem, t: int, keys: Any) -> Any:
-        """The contexts of round ``t``, a ``context.Contexts``; None: it has none."""
-        return None
+        """The contexts of round ``t``, a ``context.Contexts``; None: it has none.
+
+        By default they are empty: all that is known is about arms.
+        """
+        declared = problem.context
+        if declared.features.size or declared.pairs:
+            return None
+        empty = declared.encode({}, None, problem.n_arms)
+        return Contexts.of([empty] * len(keys), np.full(len(keys), t), problem.n_arms)
 
     def best(self, problem: Problem) -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""

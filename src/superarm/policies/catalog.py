@@ -10,10 +10,12 @@ from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.indices import (
     KL,
+    LLR,
     UCB1,
     UCBV,
     Bernstein,
     BetaPosterior,
+    BoostedGaussian,
     GaussianSample,
     Hoeffding,
     KLMoss,
@@ -35,6 +37,7 @@ from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 __all__ = [
     "bc_ucb",
     "bcucb_t",
+    "bg_cts",
     "cascade_kl_ucb",
     "cascade_ucb1",
     "cascade_ucb_v",
@@ -55,6 +58,7 @@ __all__ = [
     "kl_moss",
     "kl_ucb",
     "ladder",
+    "llr",
     "ols_ucb_c",
     "pooled_thompson",
     "shapes",
@@ -251,6 +255,35 @@ def comb_ucb1(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     UCB1(rho=3)
     """
     return IndexPolicy(UCB1(rho), oracle)
+
+
+@named
+def llr(k: int, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""LLR: the batch of the largest sum of :math:`\hat p + \sqrt{(k + 1)\log t/N}`, not clipped at 1.
+
+    Implements [GaiKrishnamachariJain2012]_ (Algorithm 1), for ``Linear`` and exact oracles.
+
+    ``k`` is the size of the largest batch.
+
+    >>> llr(5).index
+    LLR(k=5)
+    """
+    return IndexPolicy(LLR(k), oracle)
+
+
+@named
+def bg_cts(k: int, scale: float = 0.5, slack: float = 0.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""BG-CTS: Thompson sampling with Gaussian samples of a variance that is boosted, and falls in proportion to 1/N.
+
+    Implements [ZhangCombes2024]_ (Algorithm 1), for ``Linear`` and exact oracles: Beta posteriors can lock in, with
+    regret that is exponential in the size of a batch; these do not. Every arm is played first.
+
+    ``k`` is the size of a batch, ``scale`` the standard deviation of outcomes, ``slack`` the paper's λ.
+
+    >>> bg_cts(5).index
+    BoostedGaussian(k=5, scale=0.5, slack=0)
+    """
+    return IndexPolicy(BoostedGaussian(k, scale, slack), oracle)
 
 
 @named

@@ -12,7 +12,7 @@ from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.errors import InvalidArgument
 from superarm.policies import Policy
-from superarm.policies.base import require_totals
+from superarm.policies.base import require_outcomes
 from superarm.simulation.instances import Instance, InstanceFamily
 from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Choice, Target, average, choose_reference, default_kind, regret
@@ -218,7 +218,7 @@ def _check(draws: Sequence[Instance], policies: Any, horizon: int, rounds: Any) 
             remedy = "give e.g. bc_ucb(), with the parentheses"
             raise InvalidArgument("policies", f"{name!r}: {policy!r} is not a policy", remedy)
         for instance in draws:
-            require_totals(policy, instance.problem)
+            require_outcomes(policy, instance.problem)
             policy.validate(instance.problem)
     at = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
     right = at.ndim == 1 and at.size and at[0] >= 1 and at[-1] <= horizon and (np.diff(at) > 0).all()
