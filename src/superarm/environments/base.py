@@ -51,6 +51,11 @@ class Environment(Component):
     """How many contexts there are, if users with contexts come; 0 if there are none."""
     totals: ClassVar[bool] = False
     """Whether its answers have totals of batches, for ``reward=Total()``."""
+    mean_parameters: ClassVar[tuple[str, ...]] = ()
+    """The parameters that ``draw`` uses through ``means`` alone, so that those of a family are drawn from at once. Each
+    class says this for itself."""
+    arm_parameters: ClassVar[tuple[str, ...]] = ()
+    """The same for parameters with a row for each arm, of which ``draw`` uses those of ``rows_of(action)``."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
@@ -63,6 +68,10 @@ class Environment(Component):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_entries"}
+
+    def rows_of(self, action: Ints) -> Ints:
+        """The rows of the arms of ``action`` in parameters that have a row for each arm."""
+        return action
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""

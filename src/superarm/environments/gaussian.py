@@ -36,6 +36,7 @@ class Gaussian(WithMeans):
 
     p: Any
     deviation: float = 1.0
+    mean_parameters = ("p",)
 
     def check(self) -> None:
         self.convert("p", probabilities(self.p, "p", -HUGE, HUGE))

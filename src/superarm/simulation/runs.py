@@ -47,6 +47,11 @@ class Runs:
     def __len__(self) -> int:
         return len(self.earned)
 
+    def divide(self, n: int) -> "list[Runs]":
+        """``n`` parts of equal size, one after the other."""
+        parts = zip(*(np.split(getattr(self, name), n) for name in ARRAYS), strict=True)
+        return [Runs(*part, done=self.done) for part in parts]
+
 
 def chunk_size(instance: Instance, replications: int, threads: int) -> int:
     """How many replications advance together: as many as fit the cache, and a share for every thread."""
