@@ -82,6 +82,7 @@ GOOD = [
     *(environments.ConjunctiveCascade(P), environments.DependentClick(P, [0.9, 0.4])),
     *(environments.PositionBased(P, [0.9, 0.4]), KLMossWithPrior(10.0, 3)),
     environments.Blocks(P, np.tile([1, -1, 0], (4, 1)), shock=[0.5] * 4),
+    *(indices.LLR(3), indices.BoostedGaussian(3)),
 ]
 TOTAL = Problem(5, reward=rewards.Total(), actions=Subsets(2))
 LINEAR = Problem(5, 3, rewards.Linear(), Subsets(2))
@@ -105,6 +106,8 @@ ON_A_PROBLEM = [
     (policies.SpendLadder(0.5), lambda one: testing.check_policy(one, Problem(6, 2, rewards.Coverage(), Subsets(3)))),
     (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
     (environments.CostlyCascade(P[:, 0], [0.1, 0.2, 0, 1]), lambda one: testing.check_environment(one, LADDER)),
+    (environments.Gaussian(P - 0.5), lambda one: testing.check_environment(one, REAL)),
+    (policies.bg_cts(2), lambda one: testing.check_policy(one, LINEAR)),
     (environments.Switching([P, P[:, ::-1]], [1, 5000]), lambda one: testing.check_environment(one, FOUR)),
     (environments.Cohorts(P[:, [0, 1, 2, 0]], [0, 1, 3, 4]), lambda one: testing.check_environment(one, FOUR)),
     (policies.shapes(), lambda one: testing.check_policy(one, SCORED)),
@@ -116,6 +119,7 @@ ON_A_PROBLEM = [
     ),
 ]
 FOUR = Problem(4, 3, rewards.Coverage(), Subsets(1))
+REAL = Problem(4, 3, rewards.Linear(), Subsets(1), bounds=(-9, 9))
 SCORED = Problem(n_arms=4, items=Thresholds(0, 10), actions=Subsets(1))
 LADDER = Problem(4, 2, rewards.Coverage(), Subsets(1))
 VALUES = [

@@ -59,11 +59,12 @@ def test_sums_do_not_depend_on_the_order_and_are_taken_back_exactly(outcomes, ra
 
     shuffled = random.sample(outcomes, len(outcomes))
     one, other = (tell(Tally(Dense(1, 1), 1, unit=1024.0), given) for given in (outcomes, shuffled))
-    assert one.total == other.total and one.square == other.square
+    assert one.total == other.total
+    assert one.square == other.square
     assert one.mean.item() == pytest.approx(np.mean(outcomes), abs=2**-14)
     assert one.deviation.item() == pytest.approx(np.std(outcomes), abs=0.3)  # squares are rounded to 1/16
     empty = tell(one, shuffled, -1.0)
-    assert not (empty.total.any() or empty.square.any() or empty.pulls.any())
+    assert [part.item() for part in (empty.total, empty.square, empty.pulls)] == [0.0] * 3
 
 
 def test_bounds_are_part_of_a_problem_and_usual_ones_leave_it_as_it_was():
@@ -88,7 +89,10 @@ def test_bounds_are_part_of_a_problem_and_usual_ones_leave_it_as_it_was():
         (lambda: sa.simulate(_gaussian(), {"KL": sa.kl_ucb()}, 5), "needs outcomes in"),
         (lambda: sa.simulate(_gaussian(), {"CTS": sa.cts()}, 5), "needs outcomes in"),
         (lambda: sa.Instance(_gaussian(0.0).problem, sa.environments.Gaussian([[0.0], [0.0], [2000.0]])), "bounds"),
-        (lambda: sa.Instance(sa.instances.top_arms([0.1, 0.2], 1).problem, sa.environments.Gaussian([[0], [0]])), "None"),
+        (
+            lambda: sa.Instance(sa.instances.top_arms([0.1, 0.2], 1).problem, sa.environments.Gaussian([[0], [0]])),
+            "None",
+        ),
         (lambda: _gaussian().problem.prior([[0.5]] * 3, 2), "give past"),
         (lambda: _gaussian().problem.past([0], [[5000.0]]), "give values in"),
     ],

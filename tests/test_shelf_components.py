@@ -109,7 +109,8 @@ def test_a_known_horizon_is_the_level_of_the_last_round_from_the_beginning():
     index, known = sa.indices.KL(), sa.indices.Plays(sa.indices.KL(), 1, horizon=500)
     pulls = np.array([3.0, 7.0])
     assert known.level(pulls, 2, 0.1).tolist() == index.level(pulls, 500, 0.1).tolist()
-    assert sa.indices.Plays(index, 1).consistent and not known.consistent
+    assert sa.indices.Plays(index, 1).consistent
+    assert not known.consistent
     check_index(known)
 
 

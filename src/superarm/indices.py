@@ -310,7 +310,8 @@ class Plays(Index):
 
     .. math:: level(pulls,\ k\,t), \qquad level(pulls,\ k\,T)
 
-    With ``horizon``, T, the level is that of the last round from the beginning. MP-KL-UCB is ``Plays(KL(c=0.0), k)`` in the published code of [KomiyamaEtAl2015]_; in print its clock counts rounds.
+    With ``horizon``, T, the level is that of the last round from the beginning. MP-KL-UCB is ``Plays(KL(c=0.0), k)`` in
+    the published code of [KomiyamaEtAl2015]_; in print its clock counts rounds.
 
     >>> Plays(Hoeffding(), 3).level(np.array([1.0]), 2, 0.1) == Hoeffding().level(np.array([1.0]), 6, 0.1)
     array([ True])

@@ -134,7 +134,8 @@ class Problem(Component):
             wrong = f"{self.bounds}, and {self.reward!r} is a reward of outcomes in [0, 1]"
             raise InvalidArgument("bounds", wrong, "take Linear(), or leave bounds out")
         if self.bounds[0] < 0.0 and not self.actions.any_worth:
-            wrong = f"{self.bounds}, and the best of {shorten(repr(self.actions))} is not known if arms can be worth less than 0"
+            unknown = f"the best of {shorten(repr(self.actions))} is not known if arms can be worth less than 0"
+            wrong = f"{self.bounds}, and {unknown}"
             raise InvalidArgument("bounds", wrong, "take Subsets, Paths, a matroid or Explicit, or bounds from 0 on")
         if self.thresholds is not None:
             raise InvalidArgument("bounds", "given beside a scale of scores", "leave it out")

@@ -84,10 +84,11 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         design, sums, given, found = design_of(problem), memory.tally.regression, view.context, memory.ridge
         penalty = self.rule.ridge_for(design.longest)
         found.refresh(sums, penalty)
-        inverse, theta = found.widen(sums, penalty, given.pending), found.theta
+        inverse: Floats | None = found.widen(sums, penalty, given.pending)
+        theta = found.theta
         k = design.observations(_discounted_size(problem.k, self.discount), problem.n_items)
         spread = self.rule.radius(design.d, k, view.t)
-        if self.rule.sampled:
+        if self.rule.sampled and inverse is not None:
             theta, inverse = found.draw(inverse, spread, view.keys, view.t), None
         scores = score_entries(design, problem.support, given, theta, inverse)
         bonus = 0.0 if inverse is None else scores.bonus(spread)

@@ -2,7 +2,8 @@ r"""Tallies: the sufficient statistics of all observations, additive and exact.
 
 Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact up to
 :math:`2^{29}` observations. Where outcomes have other bounds than 0 and 1, both are in proportion: to multiples of
-:math:`2^{-24}` of a power of two that no outcome exceeds, and of its square. So a tally does not depend on the order of its observations, tallies are merged by
+:math:`2^{-24}` of a power of two that no outcome exceeds, and of its square.
+So a tally does not depend on the order of its observations, tallies are merged by
 addition, feedback is undone by subtraction, and a live state, its replay and any merge of partial tallies agree bit for
 bit.
 """
@@ -96,9 +97,7 @@ class Tally:
 
     SUMS: ClassVar[tuple[str, ...]] = ("pulls", "total", "square", "missed")
 
-    def __init__(
-        self, support: AnySupport, replications: int = 1, partial: bool = False, unit: float = 1.0
-    ) -> None:
+    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False, unit: float = 1.0) -> None:
         shape = support.shape(replications)
         self.support, self.unit = support, unit
         self.pulls = np.zeros((replications, support.n_arms))

@@ -1,6 +1,7 @@
 """Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
-base: the contract · bernoulli: independent entries · gaussian: outcomes that are no shares · dependent: entries that move together · click_models: lists ·
+base: the contract · bernoulli: independent entries · gaussian: outcomes that are no shares · dependent: entries that
+move together · click_models: lists ·
 context_table: users with contexts · scores: scores of which the best one counts · totals: any of them, told as a whole
 """
 

@@ -71,13 +71,11 @@ def _choose(problem: Problem) -> Oracle:
         return own or Exhaustive()
     if reward.modular and actions.tractable:
         return Modular()
-    if isinstance(actions, Explicit):
-        return Exhaustive()
     if reward.modular and actions.budgeted:
         return KnapsackTable() if has_grid(problem) else KnapsackScheme()
     if reward.submodular and actions.matroid:
         return Greedy()
-    if actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+    if isinstance(actions, Explicit) or actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
         return Exhaustive()
     return _choose_for_many_batches(problem)
 

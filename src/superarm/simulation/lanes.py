@@ -1,5 +1,6 @@
 """Lanes: instances of one shape side by side, as replications of one, which advance together."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
@@ -72,12 +73,13 @@ class Lanes(Environment):
     def check(self) -> None:
         self.__dict__["_means"] = _stack_means(self.environments, self.sizes)
         ends = np.cumsum((0, *self.sizes)).tolist()
-        self.__dict__["_spans"] = [slice(*span) for span in zip(ends[:-1], ends[1:], strict=True)]
+        self.__dict__["_spans"] = [slice(*span) for span in itertools.pairwise(ends)]
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         pairs = zip(self.environments, self.__dict__["_spans"], strict=True)
         answers = [one.draw(problem, action[rows], t, keys[rows]) for one, rows in pairs]
-        return Answer(*(None if part[0] is None else np.concatenate(part) for part in zip(*answers, strict=True)))
+        parts: Any = zip(*answers, strict=True)
+        return Answer(*(None if part[0] is None else np.concatenate(part) for part in parts))
 
     def means(self, problem: Problem, t: int) -> Floats:
         return self.__dict__["_means"](problem, t)  # type: ignore[no-any-return]

@@ -49,8 +49,8 @@ class Runs:
 
     def divide(self, n: int) -> "list[Runs]":
         """``n`` parts of equal size, one after the other."""
-        parts = zip(*(np.split(getattr(self, name), n) for name in ARRAYS), strict=True)
-        return [Runs(*part, done=self.done) for part in parts]
+        split = {name: np.split(getattr(self, name), n) for name in ARRAYS}
+        return [Runs(**{name: parts[at] for name, parts in split.items()}, done=self.done) for at in range(n)]
 
 
 def chunk_size(instance: Instance, replications: int, threads: int) -> int:

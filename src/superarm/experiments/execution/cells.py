@@ -215,7 +215,7 @@ def divide(cells: Sequence[Cell], workers: int) -> list[Task]:
 def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[Task]:
     """The tasks without the replications that are ``finished``, which are given by the digest of their cell."""
     left: list[Task] = []
-    for task in (replace(task, cell=cell, beside=()) for task in tasks for cell in task.cells):
+    for task in tasks:
         wanted = [r for r in range(task.first, task.last) if r not in finished.get(task.cell.digest, ())]
         for _, group in itertools.groupby(enumerate(wanted), lambda pair: pair[1] - pair[0]):
             replications = [r for _, r in group]

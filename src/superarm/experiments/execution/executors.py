@@ -67,7 +67,9 @@ def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], No
         report(task.number, played)
 
     own = [
-        seed for one in task.cells for seed in seeds(one.seed, one.first_seed + task.last)[one.first_seed + task.first :]
+        seed
+        for one in task.cells
+        for seed in seeds(one.seed, one.first_seed + task.last)[one.first_seed + task.first :]
     ]
     lanes = side_by_side([one.instance for one in task.cells], [task.last - task.first] * len(task.cells))
     rounds, kept = cell.recorded_rounds, cell.batch_rounds
