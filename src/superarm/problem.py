@@ -164,7 +164,7 @@ class Problem(Component):
         return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}>"
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name; without a scale of scores and usual bounds, as before there were any: equal digests."""
+        """The parameters by name; without a scale of scores and usual bounds, as it was before: equal digests."""
         given, usual = super().parameters(), {"thresholds": None, "bounds": (0.0, 1.0)}
         return {name: value for name, value in given.items() if name not in usual or value != usual[name]}
 

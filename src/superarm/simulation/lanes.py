@@ -79,7 +79,8 @@ class Lanes(Environment):
         pairs = zip(self.environments, self.__dict__["_spans"], strict=True)
         answers = [one.draw(problem, action[rows], t, keys[rows]) for one, rows in pairs]
         parts: Any = zip(*answers, strict=True)
-        return Answer(*(None if part[0] is None else np.concatenate(part) for part in parts))
+        joined: list[Any] = [None if part[0] is None else np.concatenate(part) for part in parts]
+        return Answer(*joined)
 
     def means(self, problem: Problem, t: int) -> Floats:
         return self.__dict__["_means"](problem, t)  # type: ignore[no-any-return]
