@@ -33,6 +33,7 @@ from superarm.policies.memory import Memory
 from superarm.problem import Problem
 from superarm.rewards import Reward, Smoothness
 from superarm.simulation import Instance
+from superarm.simulation.lanes import Lanes
 from superarm.testing import ContractViolation, check
 from superarm.thresholds import Thresholds
 from tests.action_sets import NoNeighbours
@@ -139,6 +140,7 @@ VALUES = [
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
     environments.Totals(environments.Bernoulli(P), rewards.Coverage()),
     *(indices.Plays(indices.KL(c=0.0), 3), policies.Hybrid()),
+    Lanes((environments.Beta(P, 2.0), environments.Beta(P, 3.0)), (1, 1)),
     Instance(FOUR, environments.Bernoulli(P)),
 ]
 """Components that other tests compare with definitions, on problems that suit them."""

@@ -123,13 +123,14 @@ def check_index(index: Index) -> None:
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
         for level in (x, later):
             require_array(index, "level", level, mean.shape)
-        require((x >= 0.0).all() and (later >= x).all(), "levels are not negative and grow with t", t=t)
+        grows = bool(index.random or (later >= x).all())
+        require((x >= 0.0).all() and grows, "levels are not negative and, unless sampled, grow with t", t=t)
         q, other, more = (
             index.score(mean, deviation, np.broadcast_to(level, mean.shape).copy(), _chance(seed, support))
             for level, seed in ((x, 1), (x, 2), (later, 1))
         )
         require_array(index, "score", q, mean.shape)
-        bad = (q < 0.0) | ((q > 1.0) & (not index.unclipped))
+        bad = np.isnan(q) | (((q < 0.0) | (q > 1.0)) & (not index.unclipped))
         _require_everywhere(
             ~bad,
             "scores lie in [0, 1], unless it says unclipped = True",

@@ -1,7 +1,7 @@
 """Lanes: instances of one shape side by side, as replications of one, which advance together."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -70,24 +70,25 @@ class Lanes(Environment):
     totals = property(lambda self: self.environments[0].totals)  # type: ignore[assignment]
     own_reward = property(lambda self: self.environments[0].own_reward)  # type: ignore[assignment]
 
-    def check(self) -> None:
-        self.__dict__["_means"] = _stack_means(self.environments, self.sizes)
-        ends = np.cumsum((0, *self.sizes)).tolist()
-        self.__dict__["_spans"] = [slice(*span) for span in itertools.pairwise(ends)]
+    def _rows(self) -> Iterator[tuple[Environment, slice]]:
+        """Each environment with its replications."""
+        ends = itertools.accumulate((0, *self.sizes))
+        return zip(self.environments, itertools.starmap(slice, itertools.pairwise(ends)), strict=True)
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
-        pairs = zip(self.environments, self.__dict__["_spans"], strict=True)
-        answers = [one.draw(problem, action[rows], t, keys[rows]) for one, rows in pairs]
+        answers = [one.draw(problem, action[rows], t, keys[rows]) for one, rows in self._rows()]
         parts: Any = zip(*answers, strict=True)
         joined: list[Any] = [None if part[0] is None else np.concatenate(part) for part in parts]
         return Answer(*joined)
 
     def means(self, problem: Problem, t: int) -> Floats:
-        return self.__dict__["_means"](problem, t)  # type: ignore[no-any-return]
+        kept = self.__dict__.setdefault("_entries", {})
+        if "joined" not in kept:
+            kept["joined"] = _stack_means(self.environments, self.sizes)
+        return kept["joined"](problem, t)  # type: ignore[no-any-return]
 
     def worth(self, problem: Problem, action: Ints, t: int, keys: Any) -> Floats:
         own = type(self.environments[0])
         if (own.expected, own.worth) == (Environment.expected, Environment.worth):
             return problem.values(self.means(problem, t), action)
-        pairs = zip(self.environments, self.__dict__["_spans"], strict=True)
-        return np.concatenate([one.worth(problem, action[rows], t, keys[rows]) for one, rows in pairs])
+        return np.concatenate([one.worth(problem, action[rows], t, keys[rows]) for one, rows in self._rows()])
