@@ -12,6 +12,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.streams import run_keys
 from superarm.policies.hybrid import find_marginals
 from superarm.testing import check_environment, check_index
+from tests.naive import reversed_cascade_ucb1
 
 
 def _follow(instance, policy, twin, rounds, seed=3):
@@ -162,6 +163,17 @@ def test_bg_cts_plays_the_set_of_the_larger_sum_of_its_samples():
     assert samples.std(0) == pytest.approx(expected, rel=0.05)
     sums = samples[:, :2].sum(1) < samples[:, 2:].sum(1)
     assert (policy.choose(problem, view, policy.new_memory(problem, 1))[:, 0] // 2 == sums).all()
+
+
+@pytest.mark.parametrize("first", ["worst", "best"])
+def test_lists_with_the_worst_arm_first_have_the_regret_of_a_program_that_is_written_out(first):
+    """60 runs each: within five standard errors of the difference, which fails falsely with probability below 1e-6."""
+    oracle = sa.oracles.Reversed() if first == "worst" else sa.oracles.TopArms()
+    lists = {"CascadeUCB1": sa.policies.cascade_ucb1(oracle=oracle)}
+    found = sa.simulate(sa.instances.cascade(16, 4, 0.2, 0.075), lists, 1500, 60, seed=2, progress=False)
+    here = found.regret["CascadeUCB1"][:, -1]
+    twin = reversed_cascade_ucb1(16, 4, 0.075, 1500, 60, first=first)
+    assert abs(here.mean() - twin.mean()) < 5 * math.sqrt((here.var() + twin.var()) / 59)
 
 
 def test_clicks_alone_say_that_all_above_the_last_one_was_examined():
