@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm import actions as sets
 from superarm.contextual import comb_lin_ts
+from superarm.core.streams import run_keys
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, Tally
 from superarm.describe import build, describe
+from superarm.gym import SetBandit
 from superarm.simulation.contextual_instances import linear_paths
+from superarm.simulation.engine import Run
 from superarm.testing import check_environment
+from superarm.theory.upper.kl_ucb import upper_bound_kl
 
+KEYS = run_keys(sa.simulation.seeds(1, 2))
 GRAPH = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3)]
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
 SETS = [
@@ -93,6 +98,10 @@ def test_bounds_are_part_of_a_problem_and_usual_ones_leave_it_as_it_was():
             lambda: sa.Instance(sa.instances.top_arms([0.1, 0.2], 1).problem, sa.environments.Gaussian([[0], [0]])),
             "None",
         ),
+        (lambda: sa.theory.bounds(_gaussian(), sa.policies.comb_ucb1(), 100), "the theorems are about outcomes in"),
+        (lambda: upper_bound_kl(_gaussian(), 100), "the theorems are about outcomes in"),
+        (lambda: SetBandit(_gaussian()), "outcomes in"),
+        (lambda: Run(_gaussian().problem, _gaussian().environment, sa.kl_ucb(), KEYS), "needs outcomes in"),
         (lambda: _gaussian().problem.prior([[0.5]] * 3, 2), "give past"),
         (lambda: _gaussian().problem.past([0], [[5000.0]]), "give values in"),
     ],

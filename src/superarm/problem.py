@@ -161,7 +161,8 @@ class Problem(Component):
         items = f"{self.n_items} items of weight {weights}" if self.thresholds is None else repr(self.thresholds)
         parts = f"{self.n_arms} arms, {items}, {self.reward!r}"
         context = "" if self.context is None else ", with a context"
-        return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}>"
+        bounds = f", outcomes in [{self.bounds[0]:g}, {self.bounds[1]:g}]" if self.real else ""
+        return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}{bounds}>"
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name; without a scale of scores and usual bounds, as it was before: equal digests."""

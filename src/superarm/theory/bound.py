@@ -10,6 +10,7 @@ import numpy as np
 
 from superarm.core.arrays import Bools, Floats
 from superarm.core.errors import InvalidArgument
+from superarm.problem import Problem
 from superarm.rewards import Reward, Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
@@ -63,11 +64,20 @@ class Setting:
             return float(np.sum(1.0 + np.log(self.maximum / self.minimum)))
 
 
+def require_shares(problem: Problem) -> None:
+    """Refuse a problem whose outcomes are not in [0, 1], which every theorem assumes."""
+    if problem.real:
+        low, high = problem.bounds
+        wrong = f"outcomes in [{low:g}, {high:g}]"
+        raise InvalidArgument("instance", wrong, "the theorems are about outcomes in [0, 1]; simulate it")
+
+
 def setting(instance: Instance | Setting, known: Gaps | None = None) -> Setting:
     """The numbers of ``instance`` that enter the bounds; its gaps are computed unless ``known``."""
     if isinstance(instance, Setting):
         return instance
     problem = instance.problem
+    require_shares(problem)
     g = gaps(instance) if known is None else known
     least, most = g.minimum[g.suboptimal], g.maximum[g.suboptimal]
     return Setting(problem.n_arms, problem.k, problem.weights, problem.reward, least, most, g.largest, g.alpha)
