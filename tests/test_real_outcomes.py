@@ -66,6 +66,7 @@ def test_sums_do_not_depend_on_the_order_and_are_taken_back_exactly(outcomes, ra
     one, other = (tell(Tally(Dense(1, 1), 1, unit=1024.0), given) for given in (outcomes, shuffled))
     assert one.total == other.total
     assert one.square == other.square
+    assert (one.total * 2**14 % 1, one.square * 16 % 1) == (0, 0)  # so that 2^29 of them are added exactly
     assert one.mean.item() == pytest.approx(np.mean(outcomes), abs=2**-14)
     assert one.deviation.item() == pytest.approx(np.std(outcomes), abs=0.3)  # squares are rounded to 1/16
     empty = tell(one, shuffled, -1.0)
