@@ -101,7 +101,7 @@ def test_bounds_are_part_of_a_problem_and_usual_ones_leave_it_as_it_was():
         ),
         (lambda: sa.theory.bounds(_gaussian(), sa.policies.comb_ucb1(), 100), "the theorems are about outcomes in"),
         (lambda: upper_bound_kl(_gaussian(), 100), "the theorems are about outcomes in"),
-        (lambda: SetBandit(_gaussian()), "outcomes in"),
+        (lambda: SetBandit(_gaussian()), "give an instance with outcomes in"),
         (lambda: Run(_gaussian().problem, _gaussian().environment, sa.kl_ucb(), KEYS), "needs outcomes in"),
         (lambda: _gaussian().problem.prior([[0.5]] * 3, 2), "give past"),
         (lambda: _gaussian().problem.past([0], [[5000.0]]), "give values in"),

@@ -68,7 +68,7 @@ class Index(Component):
     """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that regret grows more slowly than every power of T, on every instance, if the oracle is
-    exact. Asymptotic rates of ``theory.bounds`` are about such policies."""
+    exact; ``independent`` if on those with independent entries. Asymptotic rates are about such policies."""
     kind: ClassVar[int | None] = None
     """The formula that kernels know this index's ``score`` by; None for all others."""
 
@@ -332,7 +332,7 @@ class Plays(Index):
     random = property(lambda self: self.index.random)  # type: ignore[assignment]
     any_outcome = property(lambda self: self.index.any_outcome)
     caveat = property(lambda self: self.index.caveat)  # type: ignore[assignment]
-    consistent = property(lambda self: self.index.consistent and not self.horizon)
+    consistent = property(lambda self: not self.horizon and self.index.consistent)
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:
         return self.index.level(pulls, self.k * (self.horizon or t), share)
@@ -367,7 +367,7 @@ class BetaPosterior(Index):
     """
 
     prior = True
-    consistent = True
+    consistent = "independent"
     random = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 

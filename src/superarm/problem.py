@@ -194,6 +194,12 @@ class Problem(Component):
         """Whether outcomes have other bounds than 0 and 1."""
         return bool(self.bounds != (0.0, 1.0))
 
+    def require_shares(self, remedy: str) -> None:
+        """Refuse a problem whose outcomes are not in [0, 1]."""
+        if self.real:
+            low, high = self.bounds
+            raise InvalidArgument("problem", f"its outcomes are in [{low:g}, {high:g}]", remedy)
+
     @cached_property
     def unit(self) -> float:
         """A power of two that no outcome exceeds; 1 for outcomes in [0, 1]."""

@@ -383,10 +383,7 @@ def require_problem(problem: Any, policy: Any) -> None:
 def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
     require_problem(problem, policy)
-    if problem.real:
-        low, high = problem.bounds
-        wrong = f"outcomes in [{low:g}, {high:g}], and an agent takes those in [0, 1]"
-        raise InvalidArgument("problem", wrong, "simulate it, or leave bounds out: sa.agent.Scale makes such outcomes")
+    problem.require_shares("an agent takes those in [0, 1]: simulate it, or make them so by sa.agent.Scale")
     if problem.context is not None:
         from superarm.contextual.catalog import for_context
 

@@ -65,7 +65,8 @@ class Policy(Component, Generic[M]):
     any_outcome: ClassVar[Any] = False
     """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     consistent: ClassVar[Any] = False
-    """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
+    """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact; the word
+    ``independent`` if that is proved for independent entries alone."""
 
     def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the policy does not apply to this problem."""

@@ -99,8 +99,8 @@ class IndexPolicy(Policy[IndexMemory]):
         return bool(self.index.any_outcome and self.rounding == "exact")
 
     @property
-    def consistent(self) -> bool:  # type: ignore[override]
-        return bool(self.index.consistent)
+    def consistent(self) -> Any:  # type: ignore[override]
+        return self.index.consistent
 
     @property
     def caveat(self) -> str:  # type: ignore[override]
