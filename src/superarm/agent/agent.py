@@ -3,6 +3,7 @@
 import copy
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime
@@ -130,7 +131,7 @@ class Agent:
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         self._paused: dict[str, datetime] = {}
-        self._scores, self._fractions = ScoreCounts(), Fractions()
+        self._scores, self._fractions, self._warned = ScoreCounts(), Fractions(), False
         if self.silence and problem.thresholds is not None:
             raise InvalidArgument("silence", f"{silence}, and scores are told", "give 0, the lowest score, or None")
         if tally is not None:
@@ -239,7 +240,7 @@ class Agent:
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({"_paused": {}, **state}, _lock=threading.RLock())
+        vars(self).update({"_paused": {}, "_warned": False, **state}, _lock=threading.RLock())
 
     __repr__ = describe_agent
     _repr_html_ = show_agent
@@ -412,6 +413,9 @@ class Agent:
         after = advance_record(record, event)
         self._put(record, after)
         self._fractions.warn(self.problem, after)
+        if not self._warned and (said := self.policy.warning(self.learner.memory)):
+            self._warned = True
+            warnings.warn(said, stacklevel=4)
         if event.scores and self.problem.thresholds is not None:
             for arm, score in event.scores:
                 self._scores.warn(self.problem.thresholds, self.arms[arm], score)
@@ -577,7 +581,7 @@ class Agent:
 
         Names that are not known yet are new arms; a ladder that could try all arms still can. Arms in ``retire`` are in
         no further decision; ``add_arms`` brings them back. The ``budget`` is that of a ``Knapsack``, or the mean spend
-        of ``ladder(…, spend=…)``, whose account begins anew. Any error leaves the agent as it was.
+        of ``ladder(…, spend=…)``, whose account goes on. Any error leaves the agent as it was.
 
         >>> import superarm as sa
         >>> problem = Problem(2, 1, sa.Coverage(), sa.Knapsack([0.03, 0.10], budget=0.10))
