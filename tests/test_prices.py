@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm import oracles
-from superarm.policies import ladder, sliding_window
+from superarm.policies import ladder, sliding_window, spend_set
 
 
 def learnt(actions, policy=None, rounds=30):
@@ -19,6 +19,7 @@ def learnt(actions, policy=None, rounds=30):
 POLICIES = {
     "set": (sa.Knapsack([0.1, 0.2, 0.3], 0.3), None),
     "spend": (sa.Subsets(3), ladder([0.1, 0.2, 0.3], spend=0.3)),
+    "mean": (sa.Subsets(3), spend_set([0.1, 0.2, 0.3], spend=0.3)),
     "worth": (sa.Subsets(3), ladder([0.1, 0.2, 0.3])),
 }
 

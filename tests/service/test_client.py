@@ -313,7 +313,7 @@ def test_a_ladder_with_a_spend_is_served_and_its_spend_changes(service):
     assert np.mean(spent[140:]) == pytest.approx(0.08, rel=0.15)
     assert {row["arm"]: row["pulls"] > 0 for row in agent.statistics()} == dict.fromkeys(costs, True)
     assert set(agent.ask(pinned=list(costs)).arms) == set(costs)  # there were two places
-    with pytest.raises(ServiceError, match=r"prices: a ladder learns what arms cost.*; name new arms in add, and cha"):
+    with pytest.raises(ServiceError, match=r"prices: the policy learns what arms cost.*; name new arms in add"):
         agent.change_prices({"small": 0.1})
     with pytest.raises(ServiceError, match=r"k: 1, so that a ladder would try one arm and stop; give 2, to try all"):
         service.create("short", ["small", "large"], ["solved", "saving"], settings=policy)

@@ -49,7 +49,7 @@ def with_prices(
         return actions, replace(policy, policy=inner)  # type: ignore[call-arg]
     oracle = getattr(policy, "oracle", None)
     owner: Any = actions if isinstance(actions, Knapsack) else oracle if isinstance(oracle, Ladder) else policy
-    if type(owner) not in (Knapsack, Ladder, SpendLadder) or owner.costs is None:
+    if not isinstance(owner, Knapsack | Ladder | SpendLadder) or owner.costs is None:
         wrong = "no arm has a price: costs are learnt, or there are none"
         raise InvalidArgument("prices", wrong, "leave them out, or begin with Knapsack(costs, budget) or ladder(costs)")
     if budget is not None and isinstance(owner, Ladder):

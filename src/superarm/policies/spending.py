@@ -1,12 +1,12 @@
-"""A ladder that keeps a mean spend: arms are tried until one succeeds, and the price of a success is learnt."""
+"""Ladders and sets that keep a mean spend: the price of a success is learnt, and what calls cost."""
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from superarm.core.arrays import Floats, Ints, floats
+from superarm.core.arrays import Bools, Floats, Ints, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, Tally, View, round_to_grid
@@ -22,9 +22,9 @@ worlds, as are the other constants here: a low expectation keeps dear arms for t
 PRICE_TRIES = 4.0
 """As many tries the price list counts as, where costs are learnt."""
 
-CATCH_UP = 25.0
+CATCH_UP, CATCH_UP_SET = 25.0, 100.0
 """In about so many decisions the account is brought back to zero. Faster, it shortens ladders that are worth their cost
-after each dear task."""
+after each dear task; sets, whose arms all run, vary less."""
 
 WINDOW, MOST = 50, 1.45
 """In so many decisions in a row no ladder may begin that could bring the sum above so many times the spend."""
@@ -187,6 +187,7 @@ class SpendLadder(Policy[SpendMemory]):
     costs: Any = None
     scale: float = 1.0
     remembers = SpendMemory
+    catch_up: ClassVar[float] = CATCH_UP
     cascade = True
     counts_decisions = True
     caveat = (
@@ -215,7 +216,7 @@ class SpendLadder(Policy[SpendMemory]):
         if self.costs is not None and problem.n_items == 2 and self.costs.max() > self.scale:
             wrong = f"{self.scale:g}, and the dearest arm costs {self.costs.max():g}"
             remedy = "give the largest bill of a call: what a bill has above it is not counted as spent"
-            raise InvalidArgument("scale", wrong, remedy, "ladder")
+            raise InvalidArgument("scale", wrong, remedy, type(self).__name__)
 
     def beliefs(self, problem: Problem, memory: SpendMemory) -> tuple[Floats, Floats]:
         """What to expect of each arm: how often it succeeds, and what it costs, (R, n_arms) each."""
@@ -231,12 +232,20 @@ class SpendLadder(Policy[SpendMemory]):
             listed = (0.5 * self.scale + sums) / (1.0 + tries)
         return p, (PRICE_TRIES * listed + bills) / (PRICE_TRIES + calls)
 
+    def around(self, p: Floats, c: Floats, free: Bools, k: int, money: float) -> tuple[list[int], list[int]]:
+        """The best list within ``money`` in the mean, and the next dearer one."""
+        return ladders_around(p, c, free, k, money)
+
+    def price(self, p: Floats, c: Floats, batch: list[int]) -> float:
+        """What a list costs in the mean."""
+        return float(expected_costs(p, c, batch)[-1])
+
     def due(self, view: View, memory: SpendMemory, p: Floats, c: Floats) -> Floats:
         """What pending decisions are expected to cost, (R,), as if all ladders had these arms in the present order."""
         due, waiting = np.zeros(len(p)), np.maximum(view.counts - memory.tally.pulls, 0.0)
         for r in np.flatnonzero(waiting.any(1)):
             held = [j for j in ladder_order(p[r], c[r]).tolist() if waiting[r, j]]
-            due[r] = expected_costs(p[r], c[r] * waiting[r], held)[-1]
+            due[r] = self.price(p[r], c[r] * waiting[r], held)
         return due
 
     def room(self, view: View, memory: SpendMemory, due: Floats, cheapest: Floats) -> Floats:
@@ -263,9 +272,9 @@ class SpendLadder(Policy[SpendMemory]):
             held = view.pinned[r].tolist()
             free = view.eligible[r].copy()
             free[held] = False
-            now = self.spend + balance[r] / CATCH_UP
-            batch, above = ladders_around(p[r], c[r], free, problem.k - len(held), now)
-            if above and expected_costs(p[r], c[r], above)[-1] <= self.spend + balance[r]:
+            now = self.spend + balance[r] / self.catch_up
+            batch, above = self.around(p[r], c[r], free, problem.k - len(held), now)
+            if above and self.price(p[r], c[r], above) <= self.spend + balance[r]:
                 batch = above
             batch = batch[: int((np.cumsum(worst[r, batch]) <= room[r]).sum())]
             if not batch and not held and free.any():
@@ -286,3 +295,38 @@ class SpendLadder(Policy[SpendMemory]):
         p, c = self.beliefs(problem, memory)
         saving = [1.0 - c / self.scale] if problem.n_items > 1 else []
         return memory.tally.mean, np.stack([p, *saving], 1)
+
+
+class SpendSet(SpendLadder):
+    r"""A set with a mean spend: arms that run at once, and all of which are paid.
+
+    As :class:`SpendLadder`, with :math:`\sum_j c_j \le spend + balance / 100` in place of what a ladder costs: the
+    first arms by q / c, and one more where spend and balance pay for it. q is the posterior mean over all tasks on
+    which the arm ran, so the first decisions take the cheapest arms that fit. It needs two arms or more in a batch: of
+    single arms it would take the one that succeeds most often per cost.
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.agent import Agent
+    >>> from superarm.rewards import Coverage
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Coverage(), actions=Subsets(3))
+    >>> Agent(problem, SpendSet(0.3, [0.5, 0.1, 0.15]), arms=["large", "small", "medium"]).ask().arms
+    ('small', 'medium')
+    """
+
+    catch_up = CATCH_UP_SET
+    cascade = False
+    caveat = "It takes successes for independent; no regret bound is known for it."
+
+    def validate(self, problem: Problem) -> None:
+        super().validate(problem)
+        if problem.k == 1 < problem.n_arms:
+            wrong = "batches have one arm, and it would take the one that succeeds most often per cost"
+            raise InvalidArgument("policy", wrong, "give Subsets(k) with k > 1, or another policy", "SpendSet")
+
+    def around(self, p: Floats, c: Floats, free: Bools, k: int, money: float) -> tuple[list[int], list[int]]:
+        order = [j for j in ladder_order(p, c).tolist() if free[j]][:k]
+        n = int((np.cumsum(c[order]) <= money).sum())
+        return order[:n], order[: n + 1]
+
+    def price(self, p: Floats, c: Floats, batch: list[int]) -> float:
+        return float(c[batch].sum())
