@@ -38,6 +38,7 @@ from superarm.decisions import (
     without_effect,
 )
 from superarm.decisions.names import Given, Some, names_for
+from superarm.judge import Judge, Judged
 from superarm.output.labels import Labels, align, is_frame
 from superarm.output.table import ResultTable
 from superarm.policies.base import Policy
@@ -184,6 +185,29 @@ class Agent:
     def clipped(self) -> float:
         """The share of scores that lie beyond the ends of the scale, and count as these."""
         return self._scores.beyond / max(self._scores.told, 1)
+
+    @_in_turn
+    def judged(self, judge: Judge) -> Judged:
+        """What share of the decisions that were told is really solved, if a judge that errs said what passed.
+
+        Of those that are remembered, and by their first item. It says which arms make the answers of sets worse.
+
+        >>> from superarm.actions import Subsets
+        >>> from superarm.rewards import Coverage
+        >>> agent = Agent(Problem(2, 1, Coverage(), Subsets(2)), seed=0)
+        >>> for _ in range(100):
+        ...     _ = agent.tell(agent.ask(), [[1.0], [1.0]])
+        >>> print(agent.judged(Judge(false_positive=0.1)))
+        100.0% passed, 100.0% ± 0.0% are right, of 100 tasks
+        """
+        records = [record for record in self._decisions.told.values() if record.closed == "complete"]
+        ladder = self.policy.cascade
+        marks = np.full((len(records), self.problem.k if ladder else self.problem.n_arms), UNSEEN)
+        for mine, record in zip(marks, records, strict=True):
+            rows = [UNSEEN if not row else row[0] for row in record.rows]
+            mine[np.arange(len(rows)) if ladder else list(record.action)] = rows
+        seen = marks >= 0.0
+        return judge.right(np.where(seen, marks, 0.0), seen, ladder=ladder, arms=() if ladder else self.arms)
 
     @_in_turn
     def estimates(self) -> Estimates:
