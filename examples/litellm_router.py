@@ -2,11 +2,11 @@
 
     superarm serve --port 8000                                     # keeps what is learnt
     router = litellm.Router(model_list=[…], num_retries=2)
-    await Routing.install(router, "http://127.0.0.1:8000", "chat")
+    await Routing.install(router, "http://127.0.0.1:8000", "chat", check)
 
 Each deployment is an arm, by its ``model_info`` id. What is learnt is in the service: several processes share it, and
 one that restarts goes on with it. A call that fails says nothing about the answers of its deployment, which rests for
-a minute in this process; only answers are judged, by ``check``. It is for ``acompletion`` alone.
+a minute in this process. Answers are judged by ``check``, a number from 0 to 1. It is for ``acompletion`` alone.
 """
 
 import time
@@ -19,19 +19,14 @@ from litellm.types.router import CustomRoutingStrategyBase
 
 import superarm as sa
 
-REST = 60.0
-
-
-def stopped(answer: Any) -> float:
-    """Whether an answer is complete; put your own check in its place."""
-    return float(answer.choices[0].finish_reason == "stop")
+REST = 60.0  # seconds
 
 
 class Routing(CustomLogger, CustomRoutingStrategyBase):
     """Asks the service for a deployment, and tells it what became of the answer."""
 
     @classmethod
-    async def install(cls, router: litellm.Router, url: str, name: str, check: Callable[[Any], float] = stopped) -> Any:
+    async def install(cls, router: litellm.Router, url: str, name: str, check: Callable[[Any], float]) -> Any:
         """Make the problem ``name`` if it is not there, with new deployments as new arms, and route by it."""
         own = cls()
         own.router, own.check, own.resting = router, check, {}

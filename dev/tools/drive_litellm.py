@@ -16,7 +16,7 @@ async def main(service: str, endpoint: str, calls: int) -> None:
         for name in ("short", "good", "down")
     ]
     router, answered = litellm.Router(model_list=models, num_retries=3, retry_after=0), []
-    await Routing.install(router, service, "chat")
+    await Routing.install(router, service, "chat", lambda answer: float(answer.choices[0].finish_reason == "stop"))
     for _ in range(calls):
         reply = await router.acompletion("chat", messages=[{"role": "user", "content": "2 + 2 ="}])
         answered.append(reply.model)
