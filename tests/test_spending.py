@@ -259,6 +259,7 @@ def test_an_account_outlives_every_change(change):
     assert saved(again) == saved(agent)
     assert again.ask().arms == agent.ask().arms
     assert saved(again) == saved(agent) == pytest.approx(before - paid + agent.policy.spend, abs=1e-6)
+    again.tell(again.pending[-1], [[1.0, 0.5]] * len(again.pending[-1].action))
 
 
 @pytest.mark.parametrize("share", [0.005, 0.03])

@@ -109,6 +109,9 @@ class Agent:
     True
     """
 
+    _warned = False
+    """Whether the policy's warning was given."""
+
     def __init__(
         self,
         problem: Problem,
@@ -132,7 +135,7 @@ class Agent:
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         self._paused: dict[str, datetime] = {}
-        self._scores, self._fractions, self._warned = ScoreCounts(), Fractions(), False
+        self._scores, self._fractions = ScoreCounts(), Fractions()
         if self.silence and problem.thresholds is not None:
             raise InvalidArgument("silence", f"{silence}, and scores are told", "give 0, the lowest score, or None")
         if tally is not None:
@@ -264,7 +267,7 @@ class Agent:
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({"_paused": {}, "_warned": False, **state}, _lock=threading.RLock())
+        vars(self).update({"_paused": {}, **state}, _lock=threading.RLock())
 
     __repr__ = describe_agent
     _repr_html_ = show_agent
