@@ -262,6 +262,19 @@ def test_an_account_outlives_every_change(change):
     again.tell(again.pending[-1], [[1.0, 0.5]] * len(again.pending[-1].action))
 
 
+def test_what_was_saved_without_windows_is_read_and_begins_an_account():
+    agent = sa.Agent(problem(2, 2), ladder([0.25, 0.5], scale=2.0, spend=0.5), seed=0)
+    for _ in range(20):
+        agent.tell(agent.ask(), [[0.0, 0.75], [0.0, 0.5]][: len(agent.pending[-1].action)])
+    memory, before = agent.learner.memory, agent.ask().arms
+    new = {"whole", "recent", *memory.account}
+    old = {name: value for name, value in memory.to_arrays().items() if name not in new}
+    agent.learner.restore(old, agent.learner.asked)
+    assert agent.learner.memory.bills.tolist() == memory.bills.tolist()
+    assert agent.ask().arms == before
+    assert saved(agent) == 0.5
+
+
 @pytest.mark.parametrize("share", [0.005, 0.03])
 def test_bills_above_the_scale_are_warned_of_once(share):
     agent, rng = sa.Agent(problem(1, 2), ladder([0.5], scale=0.5, spend=0.5), seed=0), np.random.default_rng(0)

@@ -2,7 +2,7 @@
 
 25 coding models on 500 recorded issues, if ``examples/llm_portfolio.py --fetch`` brought them, otherwise on simulated
 ones; 20 random orders, one pass each from nothing, every dollar counted. Constants of superarm were chosen on simulated
-worlds and other orders. What misses its floor is said below the table. Two minutes of an idle processor.
+worlds and other orders. What misses its floor is said below the table. Below three minutes of an idle processor.
 """
 
 import argparse

@@ -123,6 +123,8 @@ class SpendMemory(Memory):
         return super().beside() | {name: np.array(float(getattr(self, name))) for name in self.account}
 
     def take_beside(self, arrays: Mapping[str, Any]) -> None:
+        if "newest" not in arrays:  # of an older version, which had no windows: the account begins anew
+            arrays = self.beside() | dict(arrays) | {"paid": self.paid}
         super().take_beside(arrays)
         for name in self.account:
             setattr(self, name, type(getattr(self, name))(arrays[name]))
