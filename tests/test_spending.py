@@ -347,7 +347,7 @@ def test_a_ladder_with_a_spend_refuses_what_does_not_fit():
         "it would take the one that succeeds most often per cost": lambda: sa.Agent(
             problem(3, k=1), spend_set([0.1] * 3, spend=1.0)
         ),
-        "spend: inf": lambda: spend_set([0.1]),
+        "spend: inf": lambda: spend_set([0.1], spend=np.inf),
         "give 3, one per arm": lambda: sa.Agent(problem(3), ladder([0.1], spend=1.0)),
         "with two, success and saving": lambda: sa.Agent(problem(3), ladder(spend=1.0)),
         "memory of its own": lambda: sliding_window(ladder(spend=1.0), 10),

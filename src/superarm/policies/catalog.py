@@ -296,7 +296,7 @@ def ladder(
 
 
 @named
-def spend_set(costs: Any = None, scale: float = 1.0, spend: float = math.inf) -> SpendSet:
+def spend_set(costs: Any = None, scale: float = 1.0, spend: float = 1.0) -> SpendSet:
     """A set of arms that run at once, all of which are paid, with a mean spend: the cheapest that fit at first.
 
     Costs are in units of the spend, and may be learnt, from a second item, as those of :func:`ladder`. Where no set
