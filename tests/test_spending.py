@@ -98,10 +98,10 @@ def play(agent, skill, draw, rounds, rng, literal=None):
 
 def test_a_ladder_with_a_spend_decides_as_its_formula_says():
     """Every decision of two hundred is that of a literal twin; costs are multiples of the grid, so sums are equal."""
-    rng, prices = np.random.default_rng(3), np.array([0.5, 0.0625, 0.25, 0.125])
+    rng, prices = np.random.default_rng(3), np.array([0.5, 0.0625, 0.25, 0.125, 0.1875, 0.21875])
     draw = lambda j: float(prices[j] * rng.choice([0.5, 1.0, 2.0]))  # noqa: E731
-    agent = sa.Agent(problem(4, 2), ladder(prices, scale=4.0, spend=0.2), seed=0)
-    play(agent, [0.8, 0.4, 0.6, 0.3], draw, 200, rng, Literal(0.2, prices))
+    agent = sa.Agent(problem(6, 2), ladder(prices, scale=4.0, spend=0.2), seed=0)
+    play(agent, [0.8, 0.4, 0.6, 0.3, 0.5, 0.35], draw, 200, rng, Literal(0.2, prices))
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -290,13 +290,14 @@ def test_bills_above_the_scale_are_warned_of_once(share):
 
 @pytest.mark.parametrize("n_items", [1, 2])
 def test_a_set_with_a_spend_decides_as_its_formula_says(n_items):
-    """Every decision of 150 is that of a literal twin; the first is the cheapest that fit."""
-    rng, prices, skill = np.random.default_rng(5), np.array([0.5, 0.0625, 0.25, 0.125]), [0.8, 0.4, 0.6, 0.3]
-    agent = sa.Agent(problem(4, n_items), spend_set(prices, scale=4.0, spend=0.4), seed=0)
-    runs, wins, bills, paid = np.zeros(4), np.zeros(4), np.zeros(4), []
-    for t in range(150):
+    """Every decision of 300 is that of a literal twin; the first is the cheapest that fit."""
+    rng, skill = np.random.default_rng(5), [0.8, 0.4, 0.6, 0.3, 0.5, 0.35]
+    prices = np.array([0.5, 0.0625, 0.25, 0.125, 0.1875, 0.21875])
+    agent = sa.Agent(problem(6, n_items), spend_set(prices, scale=4.0, spend=0.4), seed=0)
+    runs, wins, bills, paid = np.zeros(6), np.zeros(6), np.zeros(6), []
+    for t in range(300):
         p, c = (1.2 + wins) / (8 + runs), (4 * prices + bills) / (4 + runs) if n_items == 2 else prices
-        order = sorted(range(4), key=lambda j: -p[j] / c[j])
+        order = sorted(range(6), key=lambda j: -p[j] / c[j])
         balance = 0.4 * t - sum(paid)
         batch = [j for n, j in enumerate(order) if c[order[: n + 1]].sum() <= 0.4 + balance / 100]
         longer = order[: len(batch) + 1]
@@ -306,7 +307,7 @@ def test_a_set_with_a_spend_decides_as_its_formula_says(n_items):
             batch.pop()
         decision = agent.ask()
         assert decision.action.tolist() == (batch or [int(c.argmin())])
-        assert t > 0 or decision.action.tolist() == [1, 3]
+        assert t > 0 or decision.action.tolist() == [1, 3, 4]
         own, bill = decision.action, prices[decision.action] * rng.choice([0.5, 1.0, 2.0], len(decision.action))
         won = rng.random(len(own)) < np.array(skill)[own]
         agent.tell(decision, np.stack([won, 1.0 - bill / 4.0], 1)[:, :n_items])
