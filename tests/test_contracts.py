@@ -104,6 +104,7 @@ ON_A_PROBLEM = [
     (policies.greedy_then_commit(50_000), lambda one: testing.check_policy(one, TOTAL)),
     (policies.escb(), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ols_ucb_c(0.5), lambda one: testing.check_policy(one, LINEAR)),
+    (policies.SpendSet(0.5), lambda one: testing.check_policy(one, Problem(6, 2, rewards.Coverage(), Subsets(3)))),
     (policies.SpendLadder(0.5), lambda one: testing.check_policy(one, Problem(6, 2, rewards.Coverage(), Subsets(3)))),
     (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
     (environments.CostlyCascade(P[:, 0], [0.1, 0.2, 0, 1]), lambda one: testing.check_environment(one, LADDER)),

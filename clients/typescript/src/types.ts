@@ -90,6 +90,8 @@ export interface AskBody {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** For each arm the features of the pair of the user and the arm, where the problem has such. */
   pairs?: Record<string, number[]> | null;
+  /** What the arms of this decision may cost together, in place of the budget of a knapsack. */
+  budget?: number | null;
 }
 
 /** Ask for several decisions at once. */

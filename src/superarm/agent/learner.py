@@ -11,7 +11,7 @@ from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
 from superarm.agent.growth import with_arms, with_items, with_prices, without_items
 from superarm.core import streams
-from superarm.core.arrays import Bools, Floats, Ints, floats
+from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback, Tally, View
@@ -306,12 +306,15 @@ class Learner:
     def change_prices(self, prices: Mapping[str, float], budget: float | None = None) -> None:
         """Take on other prices, by name, and another budget; all observations stay, and names not known are new arms.
 
-        Where a policy has the prices, its account of what was spent begins anew.
+        Where a policy has the prices, its account of what was spent goes on.
         """
         new = [name for name in prices if self.arms.number(name) is None]
         places = {name: len(self.arms.all) + n for n, name in enumerate(new)}
-        given = zip(prices, floats([*prices.values()], "prices", low=0.0, high=np.inf).tolist(), strict=True)
-        numbers: Any = {places.get(name, self.arms.number(name)): price for name, price in given}
+        given: Mapping[str, Any] = prices
+        for name, price in given.items():
+            if not isinstance(price, float | int | np.number) or not 0.0 <= price < np.inf:
+                raise InvalidArgument("prices", f"{price!r} for arm {name!r}", "give a finite number >= 0")
+        numbers: Any = {places.get(name, self.arms.number(name)): float(price) for name, price in prices.items()}
         actions, policy = with_prices(self.problem.actions, self.declared, numbers, budget)
         before, self.declared = self.declared, policy
         try:

@@ -91,6 +91,10 @@ class Policy(Component, Generic[M]):
         wrong = f"{type(self).__name__} chooses batches by other things than parameters of entries"
         raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
 
+    def warning(self, memory: M) -> str:
+        """What is wrong with what the policy was told, in a sentence; empty if nothing is."""
+        return ""
+
     def coefficients(self, problem: Problem, memory: M) -> Floats:
         """The parameter vectors of a regression, (R, n_groups, d)."""
         raise InvalidArgument("policy", f"{type(self).__name__} has no coefficients", "take a regression model")

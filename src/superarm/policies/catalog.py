@@ -30,7 +30,7 @@ from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
 from superarm.policies.single_seed import SingleSeed
-from superarm.policies.spending import SpendLadder
+from superarm.policies.spending import SpendLadder, SpendSet
 from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
@@ -64,6 +64,7 @@ __all__ = [
     "shapes",
     "shared_cts",
     "sliding_window",
+    "spend_set",
     "total_thompson",
     "ts_cascade",
     "ucb_v",
@@ -325,6 +326,19 @@ def ladder(
     if (rho, c) != (1.0, 3.0):
         raise InvalidArgument("rho", "given beside spend", "leave out rho and c: it has no confidence bounds", "ladder")
     return SpendLadder(spend, costs, scale)
+
+
+@named
+def spend_set(costs: Any = None, scale: float = 1.0, spend: float = 1.0) -> SpendSet:
+    """A set of arms that run at once, all of which are paid, with a mean spend: the cheapest that fit at first.
+
+    Costs are in units of the spend, and may be learnt, from a second item, as those of :func:`ladder`. Where no set
+    may cost more than a budget, and costs are known, take ``Knapsack`` instead. See :class:`SpendSet`.
+
+    >>> spend_set([0.1, 0.5], spend=0.2).spend
+    0.2
+    """
+    return SpendSet(spend, costs, scale)
 
 
 @named

@@ -279,8 +279,9 @@ class RemoteAgent:
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
 
-        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``, and for
-        problems with a context ``context`` (a mapping, or an array) and ``pairs`` (a mapping from arms to arrays).
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``,
+        ``budget`` (of a knapsack, this once), and for problems with a context ``context`` (a mapping, or an array) and
+        ``pairs`` (a mapping from arms to arrays).
         """
         given = {name: to_plain(value) for name, value in more.items() if value is not None}
         body = {"id": id or secrets.token_urlsafe(15), **given}

@@ -70,6 +70,8 @@ class AskBody(Body, frozen=True):
         The features of the user.
     pairs
         For each arm the features of the pair of the user and the arm, where the problem has such.
+    budget
+        What the arms of this decision may cost together, in place of the budget of a knapsack.
     """
 
     id: Name | None = None
@@ -84,6 +86,7 @@ class AskBody(Body, frozen=True):
     unit: Name | None = None
     context: GivenFeatures | None = None
     pairs: dict[Name, Vector] | None = None
+    budget: Positive | None = None
 
 
 class AskManyBody(Body, frozen=True):

@@ -42,6 +42,10 @@ MAX_TOTAL_ARMS = 500
 """With so many arms of which only totals are told, a fit takes a third of a second."""
 
 
+SPENDING = ("ladder", "spend_set")
+"""Policies that learn what arms cost from the second item."""
+
+
 def check_new_names(names: Iterable[str], argument: str) -> None:
     """Refuse names that a URL path or a reader would lose: blank ones, ".", "..", and those with a final line break."""
     for name in names:
@@ -420,7 +424,7 @@ def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
         wrong = "1, so that a ladder would try one arm and stop"
         raise InvalidArgument("k", wrong, f"give {problem.n_arms}, to try all arms, or fewer")
     settings = replace(spec.settings, policy=policy)
-    saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
+    saving = policy.name in SPENDING and problem.n_items == 2 and spec.weights is None
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
 
 

@@ -73,7 +73,7 @@ def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
     """A description with what its owner left out, as it is in a known problem."""
     settings, old = spec.settings, known.settings
     policy = settings.policy if settings.policy.name else replace(settings.policy, name=old.policy.name)
-    weights = known.weights if spec.weights is None and policy.name == "ladder" else spec.weights
+    weights = known.weights if spec.weights is None and policy.name in specs.SPENDING else spec.weights
     return replace(spec, weights=weights, settings=replace(settings, policy=policy))
 
 
@@ -188,8 +188,8 @@ def _with_prices(learner: ProblemState, body: ArmsBody) -> ArmsBody:
     """The same with the action set that has the prices and the budget; arms that have a price are added."""
     if not body.prices and body.budget is None:
         return body
-    if learner.settings.policy.name == "ladder":
-        wrong = "a ladder learns what arms cost from the second item of feedback, and has no prices"
+    if learner.settings.policy.name in specs.SPENDING:
+        wrong = "the policy learns what arms cost from the second item of feedback, and has no prices"
         remedy = "name new arms in add, and change spend in the policy of the settings"
         raise invalid("prices" if body.prices else "budget", wrong, remedy)
     if not isinstance(learner.actions, KnapsackSpec) or body.actions is not None:

@@ -186,13 +186,13 @@ def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     left_out = arm_numbers(learner.arms, list(dict.fromkeys([*body.excluded, *paused])), "excluded")
     pinned = tuple(arm_numbers(learner.arms, pins, "pinned"))
     if body.eligible is None:
-        return Restriction(None, tuple(left_out), pinned, size, slots)
+        return Restriction(None, tuple(left_out), pinned, size, slots, body.budget)
     mask = np.zeros(learner.problem.n_arms, bool)
     mask[arm_numbers(learner.arms, body.eligible, "eligible")] = True
     mask[left_out] = False
     few = 2 * mask.sum() <= len(mask)
     kept = tuple(np.flatnonzero(mask if few else ~mask).tolist())
-    return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
+    return Restriction(kept if few else None, () if few else kept, pinned, size, slots, body.budget)
 
 
 def _paused(until: dict[str, datetime]) -> list[str]:
