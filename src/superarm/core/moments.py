@@ -254,6 +254,9 @@ class JointTally(Tally):
     ``whole`` (R, n_arms) counts pulls of which every entry was seen, ``eventful`` those of them with an outcome above
     0, and ``joint`` adds up the squares of the sums of their outcomes. With one item nothing is counted.
 
+    It tells whose the pulls are, too: ``given`` are those that others decided, as in past data, and ``before`` those
+    that were decided before the present policy began. Of all others, the present one is in charge.
+
     >>> tally = JointTally(Dense(2, 1))
     >>> for outcome in [[1.0, 1.0], [0.0, 0.0]] * 50:
     ...     tally.record(Feedback(1, np.array([[0]]), np.array([[outcome]])))
@@ -261,12 +264,13 @@ class JointTally(Tally):
     [[0.94, 0.94]]
     """
 
-    BESIDE = ("whole", "eventful", "joint")
-    SUMS = (*Tally.SUMS, *BESIDE)
+    BESIDE, OWNERS = ("whole", "eventful", "joint"), ("given", "before")
+    SUMS = (*Tally.SUMS, *BESIDE, *OWNERS)
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         super().__init__(support, replications, partial)
-        self.whole, self.eventful, self.joint = (np.zeros((replications, support.n_arms)) for _ in self.BESIDE)
+        arrays = (np.zeros((replications, support.n_arms)) for _ in range(5))
+        self.whole, self.eventful, self.joint, self.given, self.before = arrays
 
     def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
         super().record(feedback, sign, known)
@@ -300,9 +304,18 @@ class JointTally(Tally):
         events = np.where(most > 1e-12, events, 0.0)
         return (EVENTS * EXPECTED + events * seen) / (EVENTS + events)
 
+    def add(self, other: Tally, sign: float = 1.0) -> None:
+        super().add(other, sign)
+        if not (isinstance(other, JointTally) or other.ours):
+            self.given += sign * other.pulls
+
     def take_over(self, other: Tally) -> bool:
+        """What another policy decided was before the present one."""
         self.add(other)
-        return isinstance(other, JointTally)
+        joint = isinstance(other, JointTally)
+        self.given *= joint
+        self.before[...] = self.pulls - self.given
+        return joint
 
     def like(self) -> Self:
         return self._with(JointTally(self.support, len(self), self.partial))
@@ -311,8 +324,8 @@ class JointTally(Tally):
         """New arms have no pulls; with new items no pull so far was seen whole."""
         new = super().grown(problem)
         empty, n = JointTally(problem.support, len(self)), self.support.n_arms
-        for name in self.BESIDE:
-            if problem.n_items == self.support.n_items:
+        for name in (*self.BESIDE, *self.OWNERS):
+            if problem.n_items == self.support.n_items or name in self.OWNERS:
                 getattr(empty, name)[:, :n] = getattr(self, name)
             setattr(new, name, getattr(empty, name))
         return new
@@ -320,7 +333,8 @@ class JointTally(Tally):
     def to_arrays(self) -> dict[str, Any]:
         """Without what was never counted."""
         arrays = super().to_arrays()
-        return {name: part for name, part in arrays.items() if name not in self.BESIDE or self.whole.any()}
+        kept = dict.fromkeys(self.BESIDE, self.whole.any()) | {name: arrays[name].any() for name in self.OWNERS}
+        return {name: part for name, part in arrays.items() if kept.get(name, True)}
 
 
 _NUMBERS = np.arange(INTERVALS + 1)

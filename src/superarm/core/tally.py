@@ -93,6 +93,8 @@ class Tally:
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ("pulls", "total", "square", "missed")
+    ours = False
+    """Whether sums that are added to what a policy knows come of its own decisions, as from its tables."""
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         shape = support.shape(replications)

@@ -50,13 +50,18 @@ TRIAL_LOSS, TRIAL_DECISIONS = 0.02, 1000
 """Trials may cost so large a share of what the list would have earned in so many decisions."""
 
 
-def trial_loss(t: int) -> float:
-    """The share of what the list would have earned in ``t`` decisions that trials may cost.
+LUCK, CLOSE = 1.0, 0.03
+"""So many standard deviations of what arms off the list earned are not believed; of arms that earned more than a tenth
+of what the list would have, the deviation is no larger: these are close to it, and cannot cost much."""
+
+
+def trial_loss(t: Floats) -> Floats:
+    """The share of what the list would have earned in ``t`` (R,) decisions that trials may cost.
 
     It falls with the square root: in the long run a list that cannot be improved costs next to nothing to follow, and
     trials never end.
     """
-    return TRIAL_LOSS * min(1.0, math.sqrt(TRIAL_DECISIONS / t))
+    return TRIAL_LOSS * np.minimum(1.0, np.sqrt(TRIAL_DECISIONS / t))
 
 
 class Account:
@@ -74,9 +79,14 @@ class Account:
         worth = _worth(problem, means, weights, n)
         worth[:, :, top] *= 1.0 + 1.0 / np.sqrt(whole.shape[:, None, top])
         worth = np.broadcast_to(worth, (len(view), *worth.shape[1:])).copy()
-        pulls = np.broadcast_to(memory.tally.pulls.reshape(-1, n, problem.n_arms), worth.shape).copy()
+        sums = memory.tally.pulls, memory.tally.given, memory.tally.before
+        pulls, given, before = (np.broadcast_to(x.reshape(-1, n, problem.n_arms), worth.shape) for x in sums)
+        waiting, pulls = view.counts - pulls[self.rows, segment], pulls.copy()
         pulls[self.rows, segment] = view.counts
         self.worth, self.counts = worth[self.rows, segment], _add(pulls.swapaxes(1, 2))
+        self.t = 1.0 + _add(_add(pulls - given)) / problem.k
+        pulls = np.maximum(pulls - given - before, 0.0)
+        self.own = _add(pulls.swapaxes(1, 2))
         self.listed = self._list(ranking)
         self._trust(worth, top)
         visits = _add(pulls) / problem.k
@@ -86,9 +96,16 @@ class Account:
         seen = _seen(whole, np.tile(weights, n))
         self.earned, self.dispersion = seen(whole.observed.total), whole.prior.dispersion
         self.poor = problem.actions.uniform & (_add(self.earned) < KNOWN * self.dispersion)[:, None]
-        surprise = self.earned - seen(whole.observed.n * means)
+        surprise = (self.earned - seen(whole.observed.n * means)) * self.own / np.maximum(self.counts, 1.0)
         surprise[:, top] = 0.0
-        self.balance = _add(_add(pulls * worth)) + np.minimum(_add(surprise), 0.0) - self.due
+        credit = pulls * worth
+        self.balance = _add(_add(credit)) + np.minimum(_add(surprise), 0.0) - self.due
+        credit[:, :, top] = 0.0
+        waiting[:, top] = 0.0
+        self.balance -= _add(waiting * self.worth / np.sqrt(whole.shape))
+        believed = np.minimum(_add(_add(credit)), CLOSE * self.due)
+        next_ones = -(-problem.k // 3) / problem.k * total_worth(self.worth, self.listed)
+        self.balance -= LUCK * np.sqrt(self.dispersion * (believed + next_ones))
 
     def _list(self, ranking: tuple[int, ...]) -> Ints:
         """The batches of the list: the first eligible arms of the ranking, then the best of the others."""
@@ -118,6 +135,10 @@ class Account:
         instead = (of_list - _add(there)) / np.maximum(gone.sum(1), 1)[:, None]
         return _add(_add(np.where(gone[:, None], pulls[:, :, top] * (worth[:, :, top] - instead[:, :, None]), 0.0)))
 
+    def overdrawn(self, loss: Floats) -> Bools:
+        """Whether more than the share ``loss`` (R,) was lost so far, so that the list itself is due."""
+        return self.balance + loss * self.due < 0.0
+
     def promise(self, means: Floats, batch: Ints) -> Floats:
         """By which share of what the list is worth the estimates of entries say that a batch exceeds it, (R,)."""
         worth = _worth(self.problem, means, self.problem.weights / self.problem.weights.sum(), 1)[:, 0]
@@ -133,24 +154,25 @@ class Account:
         factor = np.maximum(0.0, 1.0 + self.problem.support.by_arm(sign) * own.spread())
         return np.minimum(own.means() * factor, 0.999)
 
-    def trial_due(self, later: bool, loss: float) -> Bools:
+    def trial_due(self, later: Bools, loss: Floats) -> Bools:
         """Whether this decision shows an arm that is not known, whatever the account says, (R, 1).
 
         The ``later`` ones do by chance, since under a policy that forgets the time t stays the same in the end. While
         nothing is known to earn, they also do until other arms had the share ``loss`` of all places.
         """
-        t, shown = self.view.t, _add(self.counts)
-        others = shown - _add(np.take_along_axis(self.counts, np.maximum(self.listed, 0), 1) * (self.listed >= 0))
-        chance = later * TRIALS * (math.sqrt(t) - math.sqrt(t - 1))
-        due: Bools = streams.shared_uniform(self.view.keys, t, 3)[:, 2:] < chance
-        return (due | (self.poor & (others + 1.0 <= loss * shown)[:, None])) & self.problem.actions.uniform
+        shown = _add(self.own)
+        others = shown - _add(np.take_along_axis(self.own, np.maximum(self.listed, 0), 1) * (self.listed >= 0))
+        chance = later * TRIALS * (np.sqrt(self.t) - np.sqrt(self.t - 1.0))
+        due: Bools = streams.shared_uniform(self.view.keys, self.view.t, 3)[:, 2] < chance
+        due = due | (self.poor[:, 0] & (others + 1.0 <= loss * shown))
+        return due[:, None] & self.problem.actions.uniform
 
-    def keep(self, base: Ints, drawn: Ints, places: int, loss: Any) -> Ints:
+    def keep(self, base: Ints, drawn: Ints, places: Ints, loss: Floats) -> Ints:
         """The batch ``base`` with arms of ``drawn`` in at most so many ``places``, as far as the room suffices.
 
         Learning may have cost the share ``loss`` (R,) of what the list would have earned.
         """
-        room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - trial_loss(self.view.t)) * self.due
+        room, spare = self.balance + loss * self.due, np.maximum(0.0, loss - trial_loss(self.t)) * self.due
         room = room + total_worth(self.worth, base)
         if not self.problem.actions.uniform:  # arms cannot be exchanged one by one
             drawn = self._near(base, drawn, places)
@@ -159,7 +181,7 @@ class Account:
         out, rows = base.copy(), self.rows
         value = self._values(out)
         value[(out[:, :, None] == drawn[:, None, :]).any(2)] = np.inf
-        left = np.full(len(out), places)
+        left = places.copy()
         for arm in drawn.T:
             worst = value.argmin(1)
             after = room - value[rows, worst] + self.worth[rows, arm]
@@ -173,12 +195,12 @@ class Account:
         """The batch ``base`` with an arm in its worst place that is not known, if there is one."""
         return self._try_unknown(base.copy(), np.full(len(base), np.inf), np.ones(len(base), bool))
 
-    def _near(self, base: Ints, drawn: Ints, places: int) -> Ints:
+    def _near(self, base: Ints, drawn: Ints, places: Ints) -> Ints:
         """A batch with at most so many ``places`` unlike ``base``: with the first arms of ``drawn``, as rules allow."""
-        if places >= base.shape[1]:
+        if (places >= base.shape[1]).all():
             return drawn
         new = (drawn >= 0) & ~(drawn[:, :, None] == base[:, None, :]).any(2)
-        new &= np.cumsum(new, 1) <= places
+        new &= np.cumsum(new, 1) <= places[:, None]
         order = np.zeros_like(self.worth)
         _put(order, base, base >= 0, 1.0)
         _put(order, drawn, new, 1.5)  # so that no arm of base makes room but for one
