@@ -22,7 +22,7 @@ CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without a list and while one is followed."""
 
 CAUTION = {"careful": (0.0125, 0.025, 3000), "normal": (0.025, 0.05, 1000), "bold": (0.05, 0.2, 300)}
-"""The share of the list's earnings that learning may cost at first, that share later, and how many decisions are first."""
+"""The share of the list's earnings that learning may cost at first, that share later, and when later begins."""
 
 MAX_ARM_FEATURES = 32
 """With so many a fit takes half a second for 2,000 arms, and its time grows with their square."""
@@ -180,17 +180,17 @@ class PooledThompson(Policy[PoolMemory]):
             return batch
         account = Account(problem, view, memory, whole, self.baseline)
         loss, later_loss, decisions = self.budget
-        cautious = account.t <= decisions
+        cautious = account.counts.sum(1) < decisions * problem.k
         base, most = account.listed, np.where(cautious, loss, later_loss)
         places, share = np.where(cautious, -(-problem.k // 3), problem.k), most
         if not cautious.all():
             best = self.oracle.maximize(problem, account.careful(own), view)
-            base = np.where((cautious | account.overdrawn(most))[:, None], base, best)
+            base = np.where((cautious | account.overdrawn(best, most))[:, None], base, best)
             least = np.minimum(trial_loss(account.t), most)
             share = np.where(cautious, most, np.clip(account.promise(own.means(), base) / 2.0, least, most))
-        batch = np.where(account.poor, base, account.keep(base, batch, places, share))
+        kept = np.where(account.poor, base, account.keep(base, batch, places, share))
         due = account.trial_due(~cautious, most)
-        return np.where(due, account.trial(base), batch) if due.any() else batch
+        return np.where(due, account.trial(base, batch), kept) if due.any() else kept
 
     def posteriors(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""

@@ -66,7 +66,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     baseline
         Your ranking of arms, best first: ``pooled_thompson`` starts from the first ones, and expects less of the next.
     caution
-        How much it may cost to learn beside that ranking: ``careful`` for a short time, ``normal``, ``bold`` for a long.
+        What learning may cost beside that ranking: ``careful`` for a short time, ``normal``, ``bold`` for a long one.
     """
 
     name: Annotated[str, Meta(max_length=100, examples=["kl_ucb"])] = ""
