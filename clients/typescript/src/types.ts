@@ -664,7 +664,7 @@ export interface PolicyChange {
   half_life?: number | null;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[] | null;
-  /** How much it may cost to learn beside that ranking: `careful` for a short time, `normal`, `bold` for a long. */
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
   caution?: "bold" | "careful" | "normal" | null;
 }
 
@@ -680,7 +680,7 @@ export interface PolicySpec {
   half_life?: number;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[];
-  /** How much it may cost to learn beside that ranking: `careful` for a short time, `normal`, `bold` for a long. */
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
   caution?: "bold" | "careful" | "normal";
 }
 

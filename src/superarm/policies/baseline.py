@@ -199,7 +199,7 @@ class Account:
     def trial(self, base: Ints, drawn: Ints) -> Ints:
         """The batch ``base`` with an arm in its worst place that is not known, if there is one, or one of ``drawn``."""
         if not self.problem.actions.uniform:
-            return self._near(base, drawn, np.ones(len(base)))
+            return self._near(base, drawn, np.ones(len(base), np.int64))
         return self._try_unknown(base.copy(), np.full(len(base), np.inf), np.ones(len(base), bool))
 
     def _near(self, base: Ints, drawn: Ints, places: Ints) -> Ints:

@@ -228,7 +228,7 @@ class PooledThompson(Policy[PoolMemory]):
 
 def _read_caution(caution: Any) -> tuple[float, float, int]:
     """The numbers that a word for caution stands for."""
-    known = CAUTION.get(caution) if isinstance(caution, str) else caution
+    known: Any = CAUTION.get(caution) if isinstance(caution, str) else caution
     try:
         loss, later_loss, decisions = known
         if 0.0 <= loss <= 1.0 and 0.0 <= later_loss <= 1.0:
