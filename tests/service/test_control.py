@@ -277,12 +277,13 @@ def test_the_control_group_follows_a_list_that_moves_and_the_comparison_goes_on(
     for decisions, shown in ((before, ["d", "e"]), (after, ["a", "b"])):
         control = [decision["arms"] for decision in decisions if decision["group"] == "control"]
         assert (len(control) > 5, control) == (True, [shown] * len(control))
-    assert [decision["arms"] for decision in after if decision["group"] == "policy"][0] == ["a", "b"]
+    assert next(decision["arms"] for decision in after if decision["group"] == "policy") == ["a", "b"]
     assert own["group"] == "policy" or own["arms"] == ["c", "d"]
     assert (changed["version"], again["version"]) == (2, 2)
     assert changed["settings"]["policy"]["caution"] == "bold"
     assert [reply.status_code for reply in refused] == [422] * 5
-    assert "starts from no list" in refused[3].text and "careful, normal or bold" in refused[4].text
+    assert "starts from no list" in refused[3].text
+    assert "careful, normal or bold" in refused[4].text
     assert not lift.get("earlier")
 
 
