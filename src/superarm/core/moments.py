@@ -194,7 +194,7 @@ class MomentTally(Tally):
         if isinstance(other, MomentTally):
             self.moments.add(other.moments, sign)
 
-    def take_over(self, other: Tally) -> bool:
+    def take_over(self, other: Tally, t: int) -> bool:
         """Moments keep their reference, and begin anew if products are wanted that ``other`` has not."""
         wanted = self.moments.with_products
         if not isinstance(other, MomentTally) or (wanted and not other.moments.with_products):
@@ -255,7 +255,7 @@ class JointTally(Tally):
     0, and ``joint`` adds up the squares of the sums of their outcomes. With one item nothing is counted.
 
     It tells whose the pulls are, too: ``given`` are those that others decided, as in past data, and ``before`` those
-    that were decided before the present policy began. Of all others, the present one is in charge.
+    that were decided up to round ``since``, when the present policy began. Of all others, it is in charge itself.
 
     >>> tally = JointTally(Dense(2, 1))
     >>> for outcome in [[1.0, 1.0], [0.0, 0.0]] * 50:
@@ -266,6 +266,7 @@ class JointTally(Tally):
 
     BESIDE, OWNERS = ("whole", "eventful", "joint"), ("given", "before")
     SUMS = (*Tally.SUMS, *BESIDE, *OWNERS)
+    since = -1
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         super().__init__(support, replications, partial)
@@ -273,7 +274,10 @@ class JointTally(Tally):
         self.whole, self.eventful, self.joint, self.given, self.before = arrays
 
     def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
+        pulls = self.pulls.copy() if feedback.t <= self.since else None
         super().record(feedback, sign, known)
+        if pulls is not None:
+            self.before += self.pulls - pulls
         if not known or self.support.widest == 1 or feedback.share is not None:
             return
         here, outcome = feedback.action >= 0, feedback.outcome
@@ -309,9 +313,10 @@ class JointTally(Tally):
         if not (isinstance(other, JointTally) or other.ours):
             self.given += sign * other.pulls
 
-    def take_over(self, other: Tally) -> bool:
+    def take_over(self, other: Tally, t: int) -> bool:
         """What another policy decided was before the present one."""
         self.add(other)
+        self.since = t
         joint = isinstance(other, JointTally)
         self.given *= joint
         self.before[...] = self.pulls - self.given
@@ -334,7 +339,13 @@ class JointTally(Tally):
         """Without what was never counted."""
         arrays = super().to_arrays()
         kept = dict.fromkeys(self.BESIDE, self.whole.any()) | {name: arrays[name].any() for name in self.OWNERS}
-        return {name: part for name, part in arrays.items() if kept.get(name, True)}
+        arrays = {name: part for name, part in arrays.items() if kept.get(name, True)}
+        return arrays if self.since < 0 else arrays | {"owned since": np.array(float(self.since))}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Self:
+        new = super().from_arrays(arrays)
+        new.since = int(arrays.get("owned since", -1))
+        return new
 
 
 _NUMBERS = np.arange(INTERVALS + 1)

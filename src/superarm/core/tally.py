@@ -209,8 +209,8 @@ class Tally:
                 getattr(self, name)[...] += sign * getattr(other, name)
         self.refresh()
 
-    def take_over(self, other: "Tally") -> bool:
-        """Add the sums of another policy's tally, as far as both have them; whether it has all."""
+    def take_over(self, other: "Tally", t: int) -> bool:
+        """Add the sums of a policy that decided up to round ``t``, as far as both have them; whether it has all."""
         self.add(other)
         return True
 

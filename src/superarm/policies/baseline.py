@@ -88,7 +88,7 @@ class Account:
         waiting, pulls = view.counts - pulls[self.rows, segment], pulls.copy()
         pulls[self.rows, segment] = view.counts
         self.worth, self.counts = worth[self.rows, segment], _add(pulls.swapaxes(1, 2))
-        self.t = 1.0 + _add(_add(pulls - given)) / problem.k
+        self.t = 1.0 + np.maximum(_add(_add(pulls - given)), 0.0) / problem.k
         pulls = np.maximum(pulls - given - before, 0.0)
         self.own = _add(pulls.swapaxes(1, 2))
         self.listed = self._list(ranking)

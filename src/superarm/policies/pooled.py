@@ -61,7 +61,7 @@ class PoolMemory(Memory):
         self.prior, self.due = None, 0
 
     def inherit(self, old: Memory, t: int) -> None:
-        self.begun = old.begun if self.tally.take_over(old.tally) else t
+        self.begun = old.begun if self.tally.take_over(old.tally, t) else t
         self.adopt(self.tally)
         self.prior, self.due = None, 0
         if isinstance(old, PoolMemory):
