@@ -9,8 +9,8 @@ N_j and visits count what the policy decided while the list was this one: past d
 sharpen the estimates, and neither charge nor credit the account. In the visits in which an arm was shown that is sold
 out now, the list is charged with that arm, not with the one in its place. An arm that stands in for one of the list is
 worth as much as the worst of the list until it is known. Where arms off the list have earned less than estimated, what
-they have really earned counts, less what may be luck (``LUCK``). So about 5 % of runs with lists that cannot be improved
-lost more than 5 % at any time (``python -m dev.benchmarks.best_list``); that is measured, and not proved.
+they have really earned counts, less what may be luck (``LUCK``). About 5 % of lists that cannot be improved lost more
+than 5 % at some time (``python -m dev.benchmarks.best_list``): this is measured, and not proved.
 
 A batch replaces arms of the list, or of the best batch at the estimates, only while the room suffices. The worth of the
 arms of the list is increased by one standard deviation on both sides: a listed arm that was unlucky early, and is shown
@@ -52,10 +52,10 @@ TRIAL_LOSS, TRIAL_DECISIONS = 0.02, 1000
 """Trials may cost so large a share of what the list would have earned in so many decisions."""
 
 
-LUCK, CLOSE = 0.75, 0.03
-"""So many standard deviations of what arms off the list earned are not believed, where that is at most so large a
-share of what the list would have: arms that earned more are close to it. With 1, shops with rare clicks learn nothing in
-5,000 visits; with 0, a third of lists that cannot be improved lose more than 5 % at some time."""
+LUCK, CLOSE = 0.6, 0.03
+"""So many standard deviations of what arms off the list earned are not believed. It is taken where they earned at most
+such a share of what the list would have: arms that earned more are close to it. With 1, shops with rare clicks learn
+nothing in 5,000 visits; with 0, a third of lists that cannot be improved lose more than 5 % at some time."""
 
 
 def trial_loss(t: Floats) -> Floats:
