@@ -258,7 +258,7 @@ def pooled_thompson(
     sharpness: float = 2.0,
     baseline: Any = (),
     caution: Any = "normal",
-    optimism: float = 0.5
+    optimism: float = 0.5,
     oracle: Oracle = Default(),  # noqa: B008
 ) -> PooledThompson:
     """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
