@@ -141,7 +141,7 @@ def test_a_product_of_the_list_that_is_known_to_be_worse_in_a_segment_leaves_it_
     views = [(s, j) for s in range(2) for j in range(n) for _ in range(6000 if j < 4 else 4000)]
     clicks = [[float(rng.random() < rate[s, j])] for s, j in views]
     past = problem.past([j for _, j in views], clicks, contexts=[{"market": ["DE", "FR"][s]} for s, _ in views])
-    agent = sa.Agent(problem, sa.pooled_thompson(baseline=range(n), caution=(0.025, 0.05, 0)), seed=0, tally=past)
+    agent = sa.Agent(problem, sa.pooled_thompson(baseline=range(n), caution=(0.025, 0.05, 0, 0.6)), seed=0, tally=past)
     assert sorted(agent.ask(context={"market": "DE"}).action) == [0, 1, 2, 3]
     assert sorted(agent.ask(context={"market": "FR"}).action) == [1, 2, 3, 6]
 
@@ -151,7 +151,7 @@ def account_of(agent):
     learner = agent.learner
     view = learner.view(learner.t + 1, np.zeros(1, np.uint64))
     whole, _, _ = agent.policy.posteriors(agent.problem, view, learner.memory)
-    return Account(agent.problem, view, learner.memory, whole, agent.policy.baseline)
+    return Account(agent.problem, view, learner.memory, whole, agent.policy.baseline, 0.6)
 
 
 def sums(problem, pulls, clicks):
@@ -208,7 +208,7 @@ def test_a_list_that_is_replaced_begins_a_new_account_and_keeps_what_was_learnt(
         sa.Agent(problem, sa.kl_ucb()).change_baseline([0, 1])
 
 
-@pytest.mark.parametrize("caution", ["brave", 3, (0.1, 2.0, 3), (0.1, 0.2), None])
+@pytest.mark.parametrize("caution", ["brave", 3, (0.1, 2.0, 3, 1.0), (0.1, 0.2), None])
 def test_caution_is_one_of_three_words(caution):
     with pytest.raises(sa.InvalidArgument, match="give one of careful, normal, bold"):
         sa.pooled_thompson(caution=caution)

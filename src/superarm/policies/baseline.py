@@ -9,7 +9,7 @@ N_j and visits count what the policy decided while the list was this one: past d
 sharpen the estimates, and neither charge nor credit the account. In the visits in which an arm was shown that is sold
 out now, the list is charged with that arm, not with the one in its place. An arm that stands in for one of the list is
 worth as much as the worst of the list until it is known. Where arms off the list have earned less than estimated, what
-they have really earned counts, less what may be luck (``LUCK``). Of lists that cannot be improved 6 % lost more than
+they have really earned counts, less what may be luck. Of lists that cannot be improved 6 % lost more than
 5 % at some time (``python -m dev.benchmarks.best_list``): this is measured, and not proved.
 
 A batch replaces arms of the list, or of the best batch at the estimates, only while the room suffices. The worth of the
@@ -52,10 +52,10 @@ TRIAL_LOSS, TRIAL_DECISIONS = 0.02, 1000
 """Trials may cost so large a share of what the list would have earned in so many decisions."""
 
 
-LUCK, CLOSE = 0.6, 0.03
-"""So many standard deviations of what arms off the list earned are not believed. It is taken where they earned at most
-such a share of what the list would have: arms that earned more are close to it. With 1, shops with rare clicks learn
-nothing in 5,000 visits; with 0, a third of lists that cannot be improved lose more than 5 % at some time."""
+CLOSE = 0.03
+"""Luck is looked for where arms off the list earned at most such a share of what the list would have: arms that earned
+more are close to it. With a luck of 1, shops with rare clicks learn nothing in 5,000 visits; with 0, a third of lists
+that cannot be improved lose more than 5 % at some time."""
 
 
 def trial_loss(t: Floats) -> Floats:
@@ -77,7 +77,9 @@ class Account:
     were seen, so that nothing is known to earn.
     """
 
-    def __init__(self, problem: Problem, view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...]):
+    def __init__(  # luck: so many standard deviations of what arms off the list earned are not believed
+        self, problem: Problem, view: View, memory: Any, whole: "Posterior", ranking: tuple[int, ...], luck: float
+    ):
         self.problem, self.view, self.rows, n = problem, view, np.arange(len(view)), memory.n_segments
         segment = np.zeros(len(view), np.int64) if n == 1 else view.context.segment
         means, weights, top = whole.means(), problem.weights / problem.weights.sum(), list(ranking[: problem.k])
@@ -110,7 +112,7 @@ class Account:
         self.luck = _add(waiting * self.worth / np.sqrt(whole.shape))
         believed = np.minimum(_add(_add(credit)), CLOSE * self.due)
         next_ones = -(-problem.k // 3) / problem.k * total_worth(self.worth, self.listed)
-        self.luck += LUCK * np.sqrt(self.dispersion * (believed + next_ones))
+        self.luck += luck * np.sqrt(self.dispersion * (believed + next_ones))
 
     def _list(self, ranking: tuple[int, ...]) -> Ints:
         """The batches of the list: the first eligible arms of the ranking, then the best of the others."""

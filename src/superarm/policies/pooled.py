@@ -22,8 +22,9 @@ from superarm.problem import Problem
 CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without a list and while one is followed."""
 
-CAUTION = {"careful": (0.0125, 0.025, 3000), "normal": (0.025, 0.05, 1000), "bold": (0.05, 0.2, 300)}
-"""The share of the list's earnings that learning may cost at first, that share later, and when later begins."""
+CAUTION = {"careful": (0.0125, 0.025, 3000, 1.0), "normal": (0.025, 0.05, 1000, 0.6), "bold": (0.05, 0.2, 300, 0.3)}
+"""The share of the list's earnings that learning may cost at first, that share later, and when later begins; and how
+many standard deviations of what arms off the list earned are luck, which is not spent."""
 
 MAX_ARM_FEATURES = 32
 """With so many a fit takes half a second for 2,000 arms, and its time grows with their square."""
@@ -144,10 +145,12 @@ class PooledThompson(Policy[PoolMemory]):
         as many as you have, and leave out arms of which nothing is known, such as new ones.
     caution
         How much learning may cost: ``careful``, for a short horizon or a list that is trusted, ``normal``, or ``bold``,
-        for a long one. It stands for three numbers (``CAUTION``), which can be given instead: the share of what the
+        for a long one. It stands for four numbers (``CAUTION``), which can be given instead: the share of what the
         list would have earned that learning may cost at first; that share later, where it is half of what the best
         batch promises beyond the list, and at least 2 %, which falls with the square root of the decisions from the
-        thousandth on; and in how many first decisions at most a third of the list, rounded up, is replaced at once.
+        thousandth on; in how many first
+        decisions at most a third of the list, rounded up, is replaced at once; and how much of the success of arms off
+        the list is taken for luck, in standard deviations.
     optimism
         The share of decisions that are made at upper bounds, without a list and with one item. With 0, some runs keep
         to a wrong arm (``python -m dev.benchmarks.locks``).
@@ -161,7 +164,7 @@ class PooledThompson(Policy[PoolMemory]):
     optimism: float = 0.5
     oracle: Oracle = Default()
     remembers = PoolMemory
-    budget: ClassVar[tuple[float, float, int]]
+    budget: ClassVar[tuple[float, float, int, float]]
     shares_segments = True
     random = True
     caveat = "It assumes that the outcomes of one decision are independent; its regret bound is for one arm a decision."
@@ -185,8 +188,8 @@ class PooledThompson(Policy[PoolMemory]):
         batch = self.oracle.maximize(problem, self.scores(own, view, waiting), view)
         if not self.baseline:
             return batch
-        account = Account(problem, view, memory, whole, self.baseline)
-        loss, later_loss, decisions = self.budget
+        loss, later_loss, decisions, luck = self.budget
+        account = Account(problem, view, memory, whole, self.baseline, luck)
         cautious = account.counts.sum(1) < decisions * problem.k
         base, most = account.listed, np.where(cautious, loss, later_loss)
         places, share = np.where(cautious, -(-problem.k // 3), problem.k), most
@@ -241,13 +244,13 @@ class PooledThompson(Policy[PoolMemory]):
         return self.oracle.guarantee(problem)
 
 
-def _read_caution(caution: Any) -> tuple[float, float, int]:
+def _read_caution(caution: Any) -> tuple[float, float, int, float]:
     """The numbers that a word for caution stands for."""
     known: Any = CAUTION.get(caution) if isinstance(caution, str) else caution
     try:
-        loss, later_loss, decisions = known
-        if 0.0 <= loss <= 1.0 and 0.0 <= later_loss <= 1.0:
-            return float(loss), float(later_loss), count(decisions, "caution", 0)
+        loss, later_loss, decisions, luck = known
+        if 0.0 <= loss <= 1.0 and 0.0 <= later_loss <= 1.0 and 0.0 <= luck <= 10.0:
+            return float(loss), float(later_loss), count(decisions, "caution", 0), float(luck)
     except (TypeError, ValueError):
         pass
     raise InvalidArgument("caution", f"{caution!r}", f"give one of {', '.join(CAUTION)}", "PooledThompson")
