@@ -71,7 +71,7 @@ GOOD = [
     oracles.StochasticGreedy(),
     *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin"), policies.bcucb_t()),
     *(policies.total_thompson(), policies.discounted(policies.total_thompson(), 8)),
-    *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], cautious=10)),
+    *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], caution=(0.025, 0.05, 10, 0.6))),
     *(
         policies.directional_kl_moss(Covariance()),
         policies.escb_delta(),

@@ -517,8 +517,15 @@ class Agent:
         return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
 
     @_in_turn
-    def warm_start(self, tally: Tally) -> None:
-        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
+    def warm_start(self, tally: Tally, ours: bool = False) -> None:
+        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round).
+
+        ``ours`` says that this agent decided them, by a table that it published. A policy that starts from a list
+        learns from all data, and is charged with what its own decisions cost alone. Counts of a ``Table`` are ours.
+        """
+        tally = copy.copy(tally)
+        if ours and isinstance(tally, Tally):
+            tally.ours = True
         self.learner.warm_start(tally)
 
     @_in_turn
@@ -572,6 +579,14 @@ class Agent:
     def change_policy(self, policy: Policy[Any] | str, **parameters: float) -> None:
         """Choose by another policy, or by one of the catalogue by its name, from now on; what was observed stays."""
         self.learner.change_policy(find_policy(policy, parameters))
+
+    @_in_turn
+    def change_baseline(self, arms: Some) -> None:
+        """Follow another ranking from now on, best arm first, by name or number; what was learnt stays.
+
+        Do it whenever what you show today changes. Learning may cost a share of what this ranking earns from now on.
+        """
+        self.learner.change_policy(start_from(self.learner.declared, self.learner.arms.numbers(arms)))
 
     @_in_turn
     def add_arms(

@@ -96,6 +96,8 @@ class Tally:
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ("pulls", "total", "square", "missed")
+    ours = False
+    """Whether sums that are added to what a policy knows come of its own decisions, as from its tables."""
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False, unit: float = 1.0) -> None:
         shape = support.shape(replications)
@@ -210,8 +212,8 @@ class Tally:
                 getattr(self, name)[...] += sign * getattr(other, name)
         self.refresh()
 
-    def take_over(self, other: "Tally") -> bool:
-        """Add the sums of another policy's tally, as far as both have them; whether it has all."""
+    def take_over(self, other: "Tally", t: int) -> bool:
+        """Add the sums of a policy that decided up to round ``t``, as far as both have them; whether it has all."""
         self.add(other)
         return True
 

@@ -448,6 +448,13 @@ class RemoteAgent:
         """
         return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
 
+    def change_baseline(self, arms: Sequence[str]) -> int:
+        """Follow another ranking from now on, best arm first: the version of the settings that is in force then.
+
+        Do it whenever what you show today changes. What was learnt stays.
+        """
+        return int(self._call("PUT", f"{self._path}/baseline", {"arms": list(arms)})["version"])
+
     def change_policy(self, policy: str, /, **parameters: float) -> int:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""
         return self.change_settings(policy={"name": policy, "parameters": parameters})

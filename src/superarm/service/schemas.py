@@ -243,6 +243,18 @@ class ArmsBody(Body, frozen=True):
     budget: Positive | None = None
 
 
+class BaselineBody(Body, frozen=True):
+    """The ranking that is followed from now on.
+
+    Parameters
+    ----------
+    arms
+        All arms that are known to be worth showing today, best first; leave out new ones, of which nothing is known.
+    """
+
+    arms: Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
+
+
 class ItemsBody(Body, frozen=True):
     """Items to add and to retire.
 

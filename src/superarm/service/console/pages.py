@@ -151,6 +151,9 @@ def _control_slate(state: ProblemState) -> str:
         return ", ".join(slate)
     if slate == "uniform":
         return f"{words.many('arm')} drawn at random"
+    ranking = list(state.settings.policy.baseline or ())[: state.problem.k]
+    if ranking:
+        return f"the baseline of its request, or else of the policy: {', '.join(ranking)}"
     return "the baseline that its request names; a request without one is refused"
 
 

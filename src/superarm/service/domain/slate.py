@@ -358,6 +358,8 @@ def assign_group(
         return Group()
     name = "control" if is_control(learner, id, unit) else "policy"
     fixed = settings.control_slate
+    if fixed == "baseline" and baseline is None:
+        fixed = list(settings.policy.baseline or ())[: request.allowed.k or learner.problem.k]
     if isinstance(fixed, list) and (baseline := _fixed(learner, fixed, request)) is None:
         return Group()
     guard = guard_of(learner)
@@ -368,6 +370,12 @@ def assign_group(
         return Group(name, _uniform_slate(learner, id, chosen, request), fallback)
     assert baseline is not None
     return Group(name, Slate(baseline, (1.0,) * len(baseline) if isinstance(fixed, list) else None), fallback)
+
+
+def shows_ranking(learner: ProblemState) -> bool:
+    """Whether the first arms of the ranking that the policy starts from are a slate."""
+    ranking, problem = learner.settings.policy.baseline or [], learner.problem
+    return bool(ranking) and problem.actions.includes(learner.arms.numbers(ranking[: problem.k]), problem.n_arms)
 
 
 def fixed_slate(learner: ProblemState, names: list[str], free: Bools) -> tuple[int, ...]:

@@ -69,6 +69,8 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
         For environments that change: the weight of a round halves every so many rounds.
     baseline
         Your ranking of arms, best first: ``pooled_thompson`` starts from the first ones, and expects less of the next.
+    caution
+        What learning may cost beside that ranking: ``careful`` for a short time, ``normal``, ``bold`` for a long one.
     """
 
     name: Annotated[str, Meta(max_length=100, examples=["kl_ucb"])] = ""
@@ -76,6 +78,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     window: Rounds | UnsetType = UNSET
     half_life: Rounds | UnsetType = UNSET
     baseline: Slate | UnsetType = UNSET
+    caution: Literal["careful", "normal", "bold"] | UnsetType = UNSET
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -207,8 +210,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control
         The share of decisions that show the control slate, to compare the policy with it.
     control_slate
-        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms. The next
-        arms of ``policy.baseline`` stand in for those that are retired, paused or excluded.
+        What they show: the ``baseline``, which is that of the request, or else the first arms of ``policy.baseline``;
+        a ``uniform`` slate; or a slate by the names of its arms. The next arms of ``policy.baseline`` stand in for
+        those that are retired, paused or excluded.
     guardrail
         The share of the control slate's earnings that may be lost: the policy is shown only while it has surely
         earned the rest.
@@ -436,6 +440,11 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     """
     make = components.find_policy(spec.name)
     policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
+    if spec.caution is not UNSET:
+        if make is not policies.pooled_thompson:
+            remedy = 'give "name": "pooled_thompson" beside it'
+            raise InvalidArgument("policy.caution", f"{spec.name} starts from no list", remedy)
+        policy = policies.pooled_thompson(**policy.parameters() | {"caution": spec.caution})
     if spec.baseline is not UNSET and arms is not None:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))

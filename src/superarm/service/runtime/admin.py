@@ -124,12 +124,17 @@ def merge_settings(settings: Settings, body: Any) -> Settings:
         if change.get("name") in (None, "", now.name):
             change |= {"name": now.name, "parameters": {**now.parameters, **change.get("parameters", {})}}
         else:
-            change = {"parameters": {}, "baseline": UNSET} | change
+            change = {"parameters": {}, "baseline": UNSET, "caution": UNSET} | change
         for one, other in (("window", "half_life"), ("half_life", "window")):
             if isinstance(change.get(one), int):
                 change.setdefault(other, UNSET)
         given["policy"] = replace(now, **change)
     return replace(settings, **given)
+
+
+def with_baseline(settings: Settings, ranking: list[str]) -> Settings:
+    """The settings with another ranking for the policy to follow."""
+    return replace(settings, policy=replace(settings.policy, baseline=ranking))
 
 
 def _given(body: Any, kind: type[Struct]) -> dict[str, Any]:

@@ -202,10 +202,15 @@ def _paused(until: dict[str, datetime]) -> list[str]:
 
 
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
-    """The caller's slate where it may be shown: by the mode, or as the control slate; else None."""
+    """The caller's slate where it may be shown: by the mode, or as the control slate; else None.
+
+    In the control share the first arms of the ranking that the policy starts from take its place.
+    """
     settings = learner.settings
     controlled = settings.control > 0.0 and settings.control_slate == "baseline"
     if settings.mode == "online" and not controlled:
+        return None
+    if body.baseline is None and settings.mode == "online" and slates.shows_ranking(learner):
         return None
     if body.baseline is None:
         who = "the control share" if settings.mode == "online" else f"mode {settings.mode}"
