@@ -109,17 +109,17 @@ class History(Struct):
     scores: int = 0
     beyond: int = 0
 
-    def compare_anew(self, since: int, slate: str | list[str], *, frozen: bool) -> None:
-        """Begin another comparison, with the decisions after a round, and keep the one so far, of a control slate.
+    def compare_anew(self, begun: LiftSums, slate: str | list[str], *, frozen: bool) -> None:
+        """Begin another comparison, and keep the one so far, of a control slate.
 
         It goes on with the rewards of its own decisions, unless it is ``frozen``: with other items these are others.
         """
         for one in self.earlier:
             one.frozen = one.frozen or frozen
         if self.lift.shown_policy or self.lift.shown_control:
-            ended = replace(self.lift, until=since, slate=slate, frozen=frozen)
+            ended = replace(self.lift, until=begun.since, slate=slate, frozen=frozen)
             self.earlier = [*self.earlier, ended][-MAX_EARLIER:]
-        self.lift = LiftSums(since=since)
+        self.lift = begun
 
     def comparison(self, asked: Asked) -> LiftSums:
         """The comparison that a decision belongs to, or one that does not count it."""

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from superarm.output.table import format_number
 from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
+from superarm.service.domain.lift import Lift, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import fixed_slate
 
@@ -149,8 +151,46 @@ def say_missing(learner: ProblemState, stratum: int | None = None) -> str:
     if learner.settings.control == 0.0 and not sums.control.count():
         return f"no {many} to compare with: set a control share"
     n_policy, n_control = sums.policy.count(stratum), sums.control.count(stratum)
+    if sums.awaited and n_policy and n_control:
+        end = f"{sums.awaited:,} more {many} have finished"
+        if sums.planned_at and not sums.over:
+            end = f"those made before {_moment(sums.planned_at)} have finished"
+        return f"{n_policy + n_control:,} {many} have finished; the comparison speaks once, when {end}"
     line = f"{n_policy:,} {many} of superarm and {n_control:,} of the control share have finished"
     if not sums.first_end:
         return line
-    end = datetime.fromtimestamp(sums.first_end / 1000, UTC)
-    return f"{line}; the first window ends at {end:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{line}; the first window ends at {_moment(sums.first_end)}"
+
+
+def _moment(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def say_lift(learner: ProblemState, stratum: int | None = None, delta: float = 0.05) -> str:
+    """What was gained against the control share, and how many more decisions decide, in a sentence."""
+    found, words = measure_lift(learner.history.lift, delta, stratum), learner.words
+    if found.difference is None:
+        return say_missing(learner, stratum)
+    n, many = learner.history.lift.policy.count(stratum), words.many("decision")
+    total, low, high = (_signed(n * one) for one in found.difference)
+    share = "" if found.relative is None else f" ({_signed(100.0 * found.relative.value)} %)"
+    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {many} of superarm, between {low} and {high}"
+    return f"{line}{_say_needed(found, many)}"
+
+
+def _say_needed(found: Lift, many: str) -> str:
+    """How many more decisions decide; nothing where that is known already, or cannot be said."""
+    if not found.needed:
+        return ""
+    half = found.needed_at_half or found.needed
+    less = f", {_rounded(half)} with a control share of 50 %" if half < 0.8 * found.needed else ""
+    return f"; about {_rounded(found.needed)} more {many} decide, if the difference stays what it is{less}"
+
+
+def _rounded(n: int) -> str:
+    """A large number, with two digits that count."""
+    return f"{float(f'{n:.2g}'):,.0f}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0.0 else ''}{format_number(value, 3)}"
