@@ -64,6 +64,7 @@ class ProblemState:
         self.claimed = 0
         self.seen: dict[str, int] = {}
         self.history = History(lift=LiftSums.begun(settings))
+        self.come = 0  # how many arms were added since the list was given
         self.guarded = False  # whether the guardrail lets the control slate be shown
         self._clock: Ints | None = None
 
@@ -324,6 +325,7 @@ class ProblemState:
         self.learner.count(asked, counted_rows(open_record(asked)), context, key, sign, version)
 
     def _grow(self, event: events.Armed) -> None:
+        self.come += len(event.add)
         if event.add or event.actions is not None:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
@@ -342,6 +344,8 @@ class ProblemState:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         old, new = self.settings, event.settings
+        if (new.policy.baseline, new.control_slate) != (old.policy.baseline, old.control_slate):
+            self.come = 0
         if (new.control_slate, new.planned) != (old.control_slate, old.planned):
             self._compare_anew(new, event.t, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None

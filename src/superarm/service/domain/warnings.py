@@ -14,6 +14,12 @@ from superarm.service.domain.slate import fixed_slate
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
+CAPPED = 0.03
+"""From such a share of amounts at the limit on, of all that was told, too much of them may be above it."""
+
+MOVED = 0.25
+"""From such a share of the first arms of a list on, twice as many as a slate has, it is not today's."""
+
 MANY_SCORES, BEYOND = 100, 0.01
 """From so many scores on, so large a share of them beyond the scale is too much."""
 
@@ -21,7 +27,8 @@ MANY_SCORES, BEYOND = 100, 0.01
 def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
     found = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
-    return found + _from_scores(learner) + learner.published.warn()
+    found += _from_scores(learner) + _from_behaviour(learner) + _from_list(learner)
+    return found + learner.published.warn()
 
 
 def _from_settings(learner: ProblemState) -> list[str]:
@@ -90,6 +97,54 @@ def _from_scores(learner: ProblemState) -> list[str]:
     return [
         f"{beyond} of {n} scores lie beyond the scale from {low:g} to {high:g} and count as its ends: make a problem "
         "with wider `scores`, and give it the scores of this one as past `outcomes`"
+    ]
+
+
+def _from_behaviour(learner: ProblemState) -> list[str]:
+    """What visitors do that estimates of single arms do not show; where programs click, nothing else is believed."""
+    seen, words, found = learner.history.behaviour, learner.words, []
+    one, many, arms = words.one("slate"), words.many("decision"), words.many("arm")
+    if seen.programs:
+        return [
+            f"in {seen.whole:,} of {seen.decisions:,} {many} there was a {words.one('outcome')} of every "
+            f"{words.one('arm')}, by chance it would be {seen.whole_expected:.0f}: these are programs rather than "
+            "people; leave them out before you ask and tell, by their address or by how often they come"
+        ]
+    if seen.capped > CAPPED:
+        found.append(
+            f"{seen.limited:,} of {seen.amounts:,} amounts are at the limit, {seen.capped:.0%} of all that was told: "
+            "what is above counts nowhere; make a problem with a limit that no amount reaches, such as twice the "
+            "largest, as `weights`"
+        )
+    unit = seen.typical**2
+    both, expected = seen.both / unit, seen.expected / unit
+    if seen.rivals:
+        found.append(
+            f"two {arms} of one {one} were taken together {both:,.0f} times, by chance it would be {expected:,.0f}: "
+            f"they take {words.many('outcome')} from each other; if people take one of a kind, allow one of each kind "
+            "in `actions` (`partition_matroid`)"
+        )
+    elif seen.tastes and learner.learnt is None:
+        found.append(
+            f"some {arms} of one {one} are taken together far more often than others are: visitors have different "
+            'tastes; send what you know of them as `context`, or make a problem with `"items": "learn"`'
+        )
+    return found
+
+
+def _from_list(learner: ProblemState) -> list[str]:
+    """Where many arms of the list are gone, and others came, since it was given."""
+    fixed = learner.settings.control_slate if learner.settings.control > 0.0 else ""
+    listed = learner.settings.policy.baseline or (fixed if isinstance(fixed, list) else [])
+    first = list(listed)[: 2 * learner.problem.k]
+    gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
+    if not first or come < MOVED * len(first) or gone < MOVED * len(first):
+        return []
+    words = learner.words
+    return [
+        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since it "
+        "was given: it is not what you would show today, so that lift is too large; send today's list as "
+        "`policy.baseline`, and as `control_slate`"
     ]
 
 
