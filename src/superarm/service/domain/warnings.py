@@ -18,7 +18,7 @@ CAPPED = 0.03
 """From such a share of amounts at the limit on, of all that was told, too much of them may be above it."""
 
 MOVED, FEW_ARMS = 0.25, 3
-"""From such a share of the first arms of a list on, twice as many as a slate has, and from so many, it is not today's."""
+"""From such a share, and so many, of the first arms of a list on, two slates full, it is not today's."""
 
 MANY_SCORES, BEYOND = 100, 0.01
 """From so many scores on, so large a share of them beyond the scale is too much."""
@@ -134,16 +134,21 @@ def _from_behaviour(learner: ProblemState) -> list[str]:
 
 def _from_list(learner: ProblemState) -> list[str]:
     """Where many arms of the list are gone, and others came, since it was given."""
-    fixed = learner.settings.control_slate if learner.settings.control > 0.0 else ""
-    listed = learner.settings.policy.baseline or (fixed if isinstance(fixed, list) else [])
-    first = list(listed)[: 2 * learner.problem.k]
+    settings, words = learner.settings, learner.words
+    fixed = settings.control_slate if settings.control > 0.0 and isinstance(settings.control_slate, list) else []
+    listed = list(settings.policy.baseline or fixed)
+    if fixed and learner.renewed and fixed != listed[: len(fixed)]:
+        return [
+            f"`policy.baseline` was renewed {learner.renewed} times and `control_slate` was not: lift compares with an "
+            "old list; send today's list as both"
+        ]
+    first = listed[: 2 * learner.problem.k]
     gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
     if min(come, gone) < max(FEW_ARMS, MOVED * len(first)):
         return []
-    words = learner.words
     return [
-        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since it "
-        "was given: it is not what you would show today, so that lift is too large; send today's list as "
+        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since "
+        "it was given: it is not what you would show today, so that lift is too large; send today's list as "
         "`policy.baseline`, and as `control_slate`"
     ]
 
