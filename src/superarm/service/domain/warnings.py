@@ -8,9 +8,10 @@ import numpy as np
 from superarm.output.table import format_number
 from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
-from superarm.service.domain.lift import Lift, measure_lift
+from superarm.service.domain.lift import Lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import fixed_slate
+from superarm.service.domain.spec import Words
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
@@ -226,16 +227,14 @@ def _moment(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def say_lift(learner: ProblemState, stratum: int | None = None, delta: float = 0.05) -> str:
-    """What was gained against the control share, and how many more decisions decide, in a sentence."""
-    found, words = measure_lift(learner.history.lift, delta, stratum), learner.words
+def say_lift(found: Lift, n: int, words: Words) -> str:
+    """What ``n`` decisions gained against the control share, and how many more decide; empty if it is not known."""
     if found.difference is None:
-        return say_missing(learner, stratum)
-    n, many = learner.history.lift.policy.count(stratum), words.many("decision")
+        return ""
     total, low, high = (_signed(n * one) for one in found.difference)
     share = "" if found.relative is None else f" ({_signed(100.0 * found.relative.value)} %)"
-    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {many} of superarm, between {low} and {high}"
-    return f"{line}{_say_needed(found, many)}"
+    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {words.many('decision')} of superarm"
+    return f"{line}, between {low} and {high}{_say_needed(found, words.many('decision'))}"
 
 
 def _say_needed(found: Lift, many: str) -> str:
