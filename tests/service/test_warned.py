@@ -213,7 +213,7 @@ def test_the_console_shows_what_came_in_what_left_and_what_was_gained():
     seen = {row["arm"]: row["pulls"] for row in arms}
     found = re.search(rf"product 4 \+?9\.\d+ came in ?; mean so far 10.0 in {seen['product 4']} views, brought", came)
     assert found, came
-    assert re.search(rf"product 0 mean so far 0 in {seen['product 0']} views, brought 0 €", left), left
+    assert re.search(rf"product 0 estimate 0\.\d+, mean so far 0 in {seen['product 0']} views, brought 0 €", left), left
     gained = lift["difference"]["value"] * lift["policy"]["decisions"]
     assert f"+{gained:,.0f} €" in lift["said"]
     assert lift["said"] in today

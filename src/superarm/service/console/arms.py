@@ -149,9 +149,11 @@ def worth(
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
     found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
-    rows = _bars(state, arms, adds or found[1][0].tolist(), found[1][1], sum(adds) if adds else value)
+    gains = found[1][0].tolist() if adds is None else adds[: len(arms)]
+    rows = _bars(state, arms, gains, found[1][1], value if adds is None else sum(gains))
     low, value, high = ((problem.floor if item is None else 0.0) + part for part in (low, value, high))
     shown = {"rows": rows, "value": value, "range": None if learnt else (low, high), "decided": bool(adds)}
+    shown["alone"] = (adds or [])[len(arms) :]
     return shown | came_and_left(state, arms, stratum)
 
 
