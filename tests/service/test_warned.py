@@ -176,8 +176,7 @@ SLOW = pytest.mark.slow("some seconds each; the others run always")
 def test_where_something_is_wrong_a_sentence_says_what_with_a_remedy(name):
     """Draws that the thresholds were not chosen on; the benchmark plays more of them."""
     make, word = warned.BROKEN[name]
-    (said,) = warned.Played(make, 90).play(3_000)
-    assert word in said
+    (said,) = (one for one in warned.Played(make, 90).play(3_000) if word in one)
     assert re.search(r"\d", said) or name == "hidden tastes"
 
 
