@@ -96,7 +96,7 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
         await play(http, 400, np.random.default_rng(1))
         page = (await http.get("/")).text
         assert re.search(r"per decision ± [\d.]+, newest quarter; baseline or control 0\.\d+ ± [\d.]+; estimated", page)
-        assert re.search(r"between \+[\d.]+ and \+[\d.]+, since it began", page)
+        assert re.search(r"\+[\d.,]+ in \d+ decisions of superarm, between \+[\d.,]+ and \+", page)
         assert "as expected: silence counts as 0" in page
         lift = (await http.get("/v1/problems/p/lift")).json()
         metrics = (await http.get("/metrics")).text
@@ -335,9 +335,9 @@ def test_the_guardrail_lets_a_proven_policy_play():
     rng = np.random.default_rng(0)
     for n in range(4000):
         sums.shown_policy, sums.shown_control = n + 1, (n + 1) // 4
-        sums.policy.add(rng.choice([1.0, 2.0]), 2.0)
+        sums.policy.add(rng.choice([1.0, 2.0]))
         if n % 4 == 0:
-            sums.control.add(rng.choice([0.0, 1.0]), 2.0)
+            sums.control.add(rng.choice([0.0, 1.0]))
     assert check_guard(sums, 0.1, 50).holds
     worse = LiftSums(policy=sums.control, control=sums.policy, scale=2.0, shown_policy=4000, shown_control=1000)
     assert not check_guard(worse, 0.1, 1).holds
@@ -366,7 +366,11 @@ def test_the_client_and_the_export_tell_the_groups(tmp_path):
             decision = agent.ask(id=f"d{n}", unit=f"u{n}")
             groups.append(decision.group)
             agent.tell(decision, [[n % 2], [0]])
-        assert agent.lift()["share"] == 0.5
+        told = agent.lift()
+        assert told["share"] == 0.5
+        said = invoke("lift", "ads", "--url", server.url)
+        assert said.output.splitlines()[0] == f"open: {told['said']}"
+        assert invoke("lift", "nobody", "--url", server.url).exit_code != 0
         service.close()
     done = invoke("export", "--db", str(tmp_path / "log.db"), str(tmp_path / "log.parquet"))
     assert done.exit_code == 0, done.stderr
