@@ -219,6 +219,29 @@ def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
     again.close()
 
 
+def test_a_problem_whose_creation_was_not_answered_waits_for_a_snapshot(tmp_path):
+    """Seed 20496 found it: the snapshot counted a decision of it that was being written."""
+    store = LostAnswers(tmp_path / "log.db")
+
+    async def live() -> None:
+        coordinator = await opened(store, 1_000)
+        store.failing = True
+        with pytest.raises(RequestError, match="cannot be"):
+            await create(coordinator, "t", "p", SPEC, "", 10)
+        store.unreadable = False
+        async with coordinator.lock_all():
+            assert ("t", "p") in coordinator.ledger.problems
+            asked = asyncio.create_task(ask(coordinator, "t", "p", AskBody(id="d")))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not coordinator.ledger.problems["t", "p"].planned
+            assert not coordinator.ledger.problems["t", "p"].learner.pending.any()
+        assert (await asked)[1]
+        await coordinator.stop()
+
+    asyncio.run(live())
+
+
 def test_stopping_leaves_a_snapshot_of_everything_that_was_queued(tmp_path):
     async def live() -> None:
         coordinator = await opened(Sqlite(tmp_path / "log.db"), 1_000)

@@ -181,7 +181,7 @@ class Coordinator:
         """Keep everybody else from all problems, when all events that were planned are in the state."""
         async with contextlib.AsyncExitStack() as held:
             await held.enter_async_context(self._creating)
-            for problem in sorted(self.ledger.problems):
+            for problem in sorted({*self.ledger.problems, *self._uncertain, *self._queues}):
                 await held.enter_async_context(self.locks[problem])
             for problem in list(self._uncertain):
                 await self._resolve_uncertain(problem)
