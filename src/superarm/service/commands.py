@@ -94,6 +94,24 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
 
 @click.command()
 @DB
+@IMPORT
+def doctor(db: str) -> None:
+    """Say in ten lines what is right or wrong; a service may run. The status is 1 if something is wrong."""
+    from superarm.service.storage.base import Finding
+    from superarm.service.storage.doctor import examine
+
+    try:
+        with open_for_reading(db) as store, store.read_transaction():
+            findings = examine(store)
+    except SuperarmError as error:
+        findings = [Finding("log", str(error), wrong=True)]
+    for one in findings:
+        click.echo(f"{one.level:9}{one.check:11}{one.said}")
+    raise SystemExit(any(one.wrong for one in findings))
+
+
+@click.command()
+@DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
@@ -305,4 +323,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, learn, verify, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, learn, verify, doctor, export, import_, backup, compact, keys, mcp]

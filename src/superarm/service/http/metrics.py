@@ -48,6 +48,12 @@ class Metrics(Collector):
         if not coordinator.ready:
             return
         yield from coordinator.writer.registry.collect()
+        checks = GaugeMetricFamily(
+            "superarm_check", "0 if right, 1 a warning, 2 if wrong; see doctor", labels=["check"]
+        )
+        for one in coordinator.condition.findings:
+            checks.add_metric([one.check], 2 * one.wrong or int(one.warned))
+        yield checks
         ledger = coordinator.ledger
         for name, words, value in (
             ("superarm_open_decisions", "Decisions that await feedback", sum(ledger.n_pending.values())),

@@ -66,6 +66,11 @@ class AllProblems:
     async def run(self) -> None:
         """What has to be done as long as the process runs."""
 
+    @property
+    def lag(self) -> int:
+        """How many events follow the newest snapshot."""
+        return self._coordinator.unsaved
+
     async def save_all(self) -> None:
         """Save the state, before the process ends."""
         if self._coordinator.unsaved:
@@ -223,6 +228,11 @@ class OwnedProblems:
 
     def _unsaved(self, problem: Key) -> int:
         return self._coordinator.position.get(log_name(problem), 0) - self._saved.get(problem, 0)
+
+    @property
+    def lag(self) -> int:
+        """How many events follow the newest snapshot, of the problem with the most."""
+        return max(map(self._unsaved, self._saved), default=0)
 
     async def _save(self, problem: Key) -> None:
         """Save a snapshot of a problem; others wait only while its state is copied."""
