@@ -151,14 +151,19 @@ class Framed(Event, frozen=True):
     places: dict[str, tuple[float, float]]
 
 
+ARRAYS = 1
+"""The version of the arrays in events. A change of their form increases it, so that earlier programs refuse them."""
+
+
 class Fitted(Event, frozen=True):
     """What a policy fitted after round ``t``: an event, so that all workers have one state.
 
-    ``plan`` is that of its memory, as plain data: ``superarm.describe`` reads it.
+    ``plan`` is that of its memory, as plain data: ``superarm.describe`` reads it. ``arrays`` is their version.
     """
 
     t: int
     plan: dict[str, Any]
+    arrays: int = 1
 
 
 class Learnt(Event, frozen=True):
