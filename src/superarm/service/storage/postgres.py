@@ -384,12 +384,12 @@ class Postgres(Store):
 
     def findings(self) -> list[Finding]:
         (row,) = self.rows(tables.FACTS, ())
-        events, size, snapshots, damaged, clock, workers, standbys, behind, used, most = row
+        events, size, snapshots, damaged, clock, workers, standbys, used, most = row
         ahead = float(clock) - time.time()
         locks = f"served by {workers} workers; {used:,} of {most:,} locks (max_locks_per_transaction)"
         return [
             Finding("log", f"{events:,} events, {size / 2**20:,.0f} MB"),
-            Finding("mark", f"kept by PostgreSQL; {standbys} standbys, {behind:.0f} s behind"),
+            Finding("mark", f"kept by PostgreSQL, with {standbys} standbys"),
             Finding("snapshots", f"{snapshots}, {damaged} damaged", damaged > 0),
             Finding("disk", "PostgreSQL's own, which superarm cannot see"),
             Finding("clocks", f"PostgreSQL is {ahead:.0f} s ahead", abs(ahead) > base.CLOCK_SECONDS),

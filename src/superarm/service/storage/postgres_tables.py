@@ -81,9 +81,7 @@ SELECT (SELECT n_live_tup FROM pg_stat_user_tables WHERE relid = 'superarm_event
     (SELECT count(*) FROM superarm_snapshots WHERE encode(sha256(body), 'hex') <> digest),
     extract(epoch FROM clock_timestamp()),
     (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'superarm %%'),
-    (SELECT count(*) FROM pg_stat_replication),
-    (SELECT coalesce(max(extract(epoch FROM replay_lag)), 0) FROM pg_stat_replication),
-    (SELECT count(*) FROM pg_locks),
+    (SELECT count(*) FROM pg_stat_replication), (SELECT count(*) FROM pg_locks),
     current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int
 """
 """How many events there are is what PostgreSQL's statistics say: to count them would read them all."""
