@@ -8,6 +8,7 @@ thousand events stands for that of all, so that only a start from a snapshot is 
 
 import argparse
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -56,10 +57,11 @@ def events(n: int) -> Iterator[LogLine]:
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    """The result of some work, whose seconds are printed as a row."""
+    """The result of some work, whose seconds are printed as a row, with the most memory that was used up to its end."""
     began, used = time.monotonic(), time.process_time()
     result = work()
-    print(f"| {what} | {time.monotonic() - began:.1f} | {time.process_time() - used:.1f} |", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"| {what} | {time.monotonic() - began:.1f} | {time.process_time() - used:.1f} | {peak:,} |", flush=True)
     return result
 
 
@@ -144,7 +146,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="superarm-long-") as directory:
         home, path = Path(directory), Path(directory) / "log.db"
         write(path, options.events)
-        print(f"{options.events:,} events, {path.stat().st_size / 2**20:,.0f} MB\n\n| | s | cpu s |\n|---|---|---|")
+        print(
+            f"{options.events:,} events, {path.stat().st_size / 2**20:,.0f} MB\n\n| | s | cpu s | MB |\n|---|---|---|---|"
+        )
         if options.from_snapshot:
             forge(path, home, options.events)
             timed("start from a snapshot", lambda: start(path))
