@@ -146,9 +146,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="superarm-long-") as directory:
         home, path = Path(directory), Path(directory) / "log.db"
         write(path, options.events)
-        print(
-            f"{options.events:,} events, {path.stat().st_size / 2**20:,.0f} MB\n\n| | s | cpu s | MB |\n|---|---|---|---|"
-        )
+        print(f"{options.events:,} events, {path.stat().st_size / 2**20:,.0f} MB\n")
+        print("| | s | cpu s | MB |\n|---|---|---|---|")
         if options.from_snapshot:
             forge(path, home, options.events)
             timed("start from a snapshot", lambda: start(path))
