@@ -251,13 +251,16 @@ _decoder = json.Decoder(Union[tuple(Event.__subclasses__())])  # noqa: UP007 - o
 
 
 def encode(event: Any) -> bytes:
-    """The event as a line of the log, in JSON.
+    """The event as a line of the log, in JSON; ``ValidationError`` if the line could not be read again.
 
     >>> from superarm.decisions import Expired
     >>> encode(Expired(5, 0.0))
     b'{"type":"expired","at":5,"fill":0.0}'
     """
-    return _encoder.encode(event)
+    line = _encoder.encode(event)
+    if b"null" in line:  # NaN and infinity are written so
+        decode(line)
+    return line
 
 
 def decode(line: bytes | str) -> Any:
