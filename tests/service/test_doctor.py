@@ -14,7 +14,7 @@ from superarm.service.storage import sqlite
 from superarm.service.storage.base import SavedSnapshot
 from superarm.service.storage.doctor import LONG_TAIL, examine, judge
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import restore_ledger
 from superarm.service.storage.sqlite import LITTLE_SPACE, ROOM, Sqlite
 
 from .database import fresh
@@ -196,15 +196,11 @@ def test_only_a_key_of_the_scope_admin_may_see_it(log):
     assert "checks" not in public
 
 
-def test_the_snapshot_of_the_log_is_sound(log):
-    """A test of the fixture: there is a snapshot, so that one can be torn."""
-    store = Sqlite(log, lock=False)
-    assert [saved.digest for saved in store.snapshots()] == [take_snapshot(*restore_ledger(store)[:2]).digest]
-    store.close()
-
-
 def test_what_postgresql_says_of_clocks_locks_and_snapshots(postgres, monkeypatch):
-    store = Postgres(fresh(postgres, "doctor"))
+    url = fresh(postgres, "doctor")
+    store = Postgres(url)
+    said = invoke("doctor", "--db", url)
+    assert (said.exit_code, len(said.stdout.splitlines())) == (0, len(CHECKS)), said.output
     real, checks = time.time, CHECKS[:-3]
     assert levels(store.findings(), checks) == {}
     store.save(SavedSnapshot("of another", b"body"))
@@ -213,6 +209,6 @@ def test_what_postgresql_says_of_clocks_locks_and_snapshots(postgres, monkeypatc
     found = store.findings()
     store.close()
     assert levels(found, checks) == {"snapshots": "warning", "clocks": "warning", "locks": "warning"}
-    said = {one.check: one.said for one in found}
-    assert said["clocks"] == "PostgreSQL is -60 s ahead"
-    assert said["locks"].startswith("served by 1 workers; ")
+    words = {one.check: one.said for one in found}
+    assert words["clocks"] == "PostgreSQL is -60 s ahead"
+    assert words["locks"].startswith("served by 1 workers; ")

@@ -149,8 +149,8 @@ def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
         checks = {}
         if "verbose" in request.query_params:
             _require(request, "admin")
-            findings = await examine(service.coordinator)
-            checks["checks"] = [{"check": one.check, "level": one.level, "said": one.said} for one in findings]
+            found = await examine(service.coordinator)
+            checks["checks"] = [{"check": one.check, "level": one.level, "said": one.said} for one in found]
         condition = service.coordinator.condition
         overload = service.coordinator.writer.overload() if service.coordinator.ready else None
         if condition.status == "ok" and overload is None:

@@ -48,9 +48,8 @@ class Metrics(Collector):
         if not coordinator.ready:
             return
         yield from coordinator.writer.registry.collect()
-        checks = GaugeMetricFamily(
-            "superarm_check", "0 if right, 1 a warning, 2 if wrong; see doctor", labels=["check"]
-        )
+        words = "0 if what superarm doctor looks at is right, 1 for a warning, 2 if it is wrong"
+        checks = GaugeMetricFamily("superarm_check", words, labels=["check"])
         for one in coordinator.condition.findings:
             checks.add_metric([one.check], 2 * one.wrong or int(one.warned))
         yield checks

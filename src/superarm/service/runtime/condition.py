@@ -3,7 +3,6 @@
 import asyncio
 import heapq
 import logging
-import math
 import time
 from collections.abc import Container
 from typing import Literal
@@ -39,7 +38,7 @@ class Condition:
         self._reason = "the log is being read"
         self.fault = ""
         self.findings: list[Finding] = []  # the last, and when they were made
-        self.examined = -math.inf
+        self.examined = float("-inf")
 
     @property
     def status(self) -> str:
