@@ -65,9 +65,7 @@ class ServedShop:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
         policy: Any = self.policy
         memory = self.memory
-        for silent, clicked in self.told.pop(t, ()):
-            memory.learn(silent, -1.0)
-            memory.learn(clicked)
+        self._hear(t)
         memory.advance(t)
         view = self._view(t, segment)
         slates: Ints = policy.choose(self.problem, view, memory)
@@ -75,6 +73,12 @@ class ServedShop:
             memory.accept(plan)
         self._answer(t, segment, slates, view.context)
         return slates
+
+    def _hear(self, t: int) -> None:
+        """Learn the clicks that are told at visit ``t``, in place of silence."""
+        for silent, clicked in self.told.pop(t, ()):
+            self.memory.learn(silent, -1.0)
+            self.memory.learn(clicked)
 
     def _view(self, t: int, segment: int) -> View:
         context, counts = None, self.memory.tally.pulls

@@ -53,6 +53,8 @@ class Reward(Component):
     """Whether the reward is a sum over items."""
     triggers: ClassVar[bool] = False
     """Whether arms of a batch trigger others, which count as well: no arm has to be played for its own sake."""
+    any_outcome: ClassVar[bool] = False
+    """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     totals: ClassVar[bool] = False
     """Whether only the total of a batch, or of parts of it, is told, and not what each arm did."""
     proven: ClassVar[bool] = False
@@ -250,6 +252,7 @@ class Linear(Reward):
     modular = True
     submodular = True
     linear_gain = True
+    any_outcome = True
 
     def start(self, weight: Any) -> Any:
         return 0.0 * weight
@@ -286,6 +289,7 @@ class Total(Linear):
 
     proven = True
     totals = True
+    any_outcome = False
 
 
 class ClippedLinear(Reward):
@@ -436,7 +440,7 @@ class Conjunctive(Reward):
     The state of an item is its weight times the probability that all arms so far work. Each further arm lowers the
     value, so that only batches of one size can be compared. With one item, the arms with the largest parameters are the
     best batch of a matroid. A monotone Boolean function of the outcomes: :math:`\gamma_\infty = 1` and
-    :math:`\gamma_g = 1/2` exactly, for every batch size (``docs/theory/smoothness.md``). The reward of combinatorial
+    :math:`\gamma_g = 1/2` exactly, for every batch size (``docs/theory/README.md``). The reward of combinatorial
     cascading bandits, [KvetonEtAl2015b]_.
     """
 

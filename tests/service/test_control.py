@@ -96,7 +96,7 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
         await play(http, 400, np.random.default_rng(1))
         page = (await http.get("/")).text
         assert re.search(r"per decision ± [\d.]+, newest quarter; baseline or control 0\.\d+ ± [\d.]+; estimated", page)
-        assert re.search(r"between \+[\d.]+ and \+[\d.]+, since it began", page)
+        assert re.search(r"\+[\d.,]+ in \d+ decisions of superarm, between \+[\d.,]+ and \+", page)
         assert "as expected: silence counts as 0" in page
         lift = (await http.get("/v1/problems/p/lift")).json()
         metrics = (await http.get("/metrics")).text
@@ -257,6 +257,36 @@ def test_the_next_arms_of_the_list_stand_in_for_retired_ones_of_a_fixed_slate():
     assert all(one.same for one in replay(store))
 
 
+def test_the_control_group_follows_a_list_that_moves_and_the_comparison_goes_on():
+    async def scenario(http):
+        policy = {"baseline": ["d", "e", "c"], "caution": "bold"}
+        await create(http, control=0.5, policy=policy, at_window_end=0)
+        asks = [{"id": f"v{n}"} for n in range(60)]
+        before = [(await http.post("/v1/problems/p/decisions", json=ask)).json() for ask in asks[:30]]
+        changed = await http.put("/v1/problems/p/baseline", json={"arms": ["a", "b"]})
+        again = await http.put("/v1/problems/p/baseline", json={"arms": ["a", "b"]})
+        after = [(await http.post("/v1/problems/p/decisions", json=ask)).json() for ask in asks[30:]]
+        own = await http.post("/v1/problems/p/decisions", json={"id": "v60", "baseline": ["c", "d"]})
+        wrong = [await http.put("/v1/problems/p/baseline", json={"arms": arms}) for arms in ([], ["x"], ["a", "a"])]
+        other = await http.patch("/v1/problems/p/settings", json={"policy": {"name": "kl_ucb", "caution": "bold"}})
+        word = await http.patch("/v1/problems/p/settings", json={"policy": {"caution": "brave"}})
+        lift = (await http.get("/v1/problems/p/lift")).json()
+        return before, after, own.json(), changed.json(), again.json(), [*wrong, other, word], lift
+
+    before, after, own, changed, again, refused, lift = run(scenario)[0]
+    for decisions, shown in ((before, ["d", "e"]), (after, ["a", "b"])):
+        control = [decision["arms"] for decision in decisions if decision["group"] == "control"]
+        assert (len(control) > 5, control) == (True, [shown] * len(control))
+    assert next(decision["arms"] for decision in after if decision["group"] == "policy") == ["a", "b"]
+    assert own["group"] == "policy" or own["arms"] == ["c", "d"]
+    assert (changed["version"], again["version"]) == (2, 2)
+    assert changed["settings"]["policy"]["caution"] == "bold"
+    assert [reply.status_code for reply in refused] == [422] * 5
+    assert "starts from no list" in refused[3].text
+    assert "careful, normal or bold" in refused[4].text
+    assert not lift.get("earlier")
+
+
 def test_the_guardrail_falls_back_and_comes_back():
     """A policy that earns less than the baseline loses its budget; the event, the metric and the flag say so."""
 
@@ -305,9 +335,9 @@ def test_the_guardrail_lets_a_proven_policy_play():
     rng = np.random.default_rng(0)
     for n in range(4000):
         sums.shown_policy, sums.shown_control = n + 1, (n + 1) // 4
-        sums.policy.add(rng.choice([1.0, 2.0]), 2.0)
+        sums.policy.add(rng.choice([1.0, 2.0]))
         if n % 4 == 0:
-            sums.control.add(rng.choice([0.0, 1.0]), 2.0)
+            sums.control.add(rng.choice([0.0, 1.0]))
     assert check_guard(sums, 0.1, 50).holds
     worse = LiftSums(policy=sums.control, control=sums.policy, scale=2.0, shown_policy=4000, shown_control=1000)
     assert not check_guard(worse, 0.1, 1).holds
@@ -336,7 +366,11 @@ def test_the_client_and_the_export_tell_the_groups(tmp_path):
             decision = agent.ask(id=f"d{n}", unit=f"u{n}")
             groups.append(decision.group)
             agent.tell(decision, [[n % 2], [0]])
-        assert agent.lift()["share"] == 0.5
+        told = agent.lift()
+        assert told["share"] == 0.5
+        said = invoke("lift", "ads", "--url", server.url)
+        assert said.output.splitlines()[0] == f"open: {told['said']}"
+        assert invoke("lift", "nobody", "--url", server.url).exit_code != 0
         service.close()
     done = invoke("export", "--db", str(tmp_path / "log.db"), str(tmp_path / "log.parquet"))
     assert done.exit_code == 0, done.stderr

@@ -90,6 +90,8 @@ export interface AskBody {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** For each arm the features of the pair of the user and the arm, where the problem has such. */
   pairs?: Record<string, number[]> | null;
+  /** What the arms of this decision may cost together, in place of the budget of a knapsack. */
+  budget?: number | null;
 }
 
 /** Ask for several decisions at once. */
@@ -118,6 +120,12 @@ export interface AuditReply {
   entries: AuditEntry[];
   /** How many there are. */
   total: number;
+}
+
+/** The ranking that is followed from now on. */
+export interface BaselineBody {
+  /** All arms that are known to be worth showing today, best first; leave out new ones, of which nothing is known. */
+  arms: string[];
 }
 
 /** A line of bulk feedback. */
@@ -244,6 +252,14 @@ export interface EarlierLift {
   relative: IntervalReply | null;
   /** `better`, `worse` or `open`. */
   verdict: string;
+  /** How the intervals were made: `large` by the central limit theorem, `bounded` by the largest reward that there can be, `planned` for the planned end alone. */
+  method: string;
+  /** About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that cannot be said. Of a planned comparison, how many are awaited until it speaks. */
+  needed: number | null;
+  /** About how many decisions would, with a control share of a half. */
+  needed_at_half: number | null;
+  /** The result in a sentence. */
+  said: string;
 }
 
 /** The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates. */
@@ -514,6 +530,12 @@ export interface LiftReply {
   left_out: number;
   /** Whether the guardrail shows the control slate. */
   fallback: boolean;
+  /** How the intervals were made: `large` by the central limit theorem, `bounded` by the largest reward that there can be, `planned` for the planned end alone. */
+  method: string;
+  /** About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that cannot be said. Of a planned comparison, how many are awaited until it speaks. */
+  needed: number | null;
+  /** About how many decisions would, with a control share of a half. */
+  needed_at_half: number | null;
   /** The item or the segment that is compared; null for the whole reward of all decisions. */
   item?: string | null;
   /** What the policy earns, beside what was estimated; null before the first decision has finished. */
@@ -522,6 +544,8 @@ export interface LiftReply {
   missing?: string;
   /** The comparisons before this one, the newest first. */
   earlier?: EarlierLift[];
+  /** The result in a sentence. */
+  said?: string;
 }
 
 /** Parameters that are linear in the features, learnt by ridge regression. */
@@ -658,6 +682,8 @@ export interface PolicyChange {
   half_life?: number | null;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[] | null;
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
+  caution?: "bold" | "careful" | "normal" | null;
 }
 
 /** A policy of the catalogue by its name, with its parameters. */
@@ -672,6 +698,8 @@ export interface PolicySpec {
   half_life?: number;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[];
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
+  caution?: "bold" | "careful" | "normal";
 }
 
 /** The current state of a problem. */
@@ -804,7 +832,7 @@ export interface Settings {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
+  /** What they show: the `baseline`, which is that of the request, or else the first arms of `policy.baseline`; a `uniform` slate; or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;
@@ -822,6 +850,8 @@ export interface Settings {
   table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
   /** After how many seconds a table may be used no more; null for no limit. */
   table_expires_s?: number | null;
+  /** The planned end of the comparison with the control share: after so many decisions, or a date (ISO 8601 with a time zone). Then it speaks once, with a narrower interval. Null: look as often as you like. */
+  planned?: number | string | null;
 }
 
 /** Settings to change; what is left out stays. */
@@ -844,7 +874,7 @@ export interface SettingsBody {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
+  /** What they show: the `baseline`, which is that of the request, or else the first arms of `policy.baseline`; a `uniform` slate; or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;
@@ -862,6 +892,8 @@ export interface SettingsBody {
   table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
   /** After how many seconds a table may be used no more; null for no limit. */
   table_expires_s?: number | null;
+  /** The planned end of the comparison with the control share: after so many decisions, or a date (ISO 8601 with a time zone). Then it speaks once, with a narrower interval. Null: look as often as you like. */
+  planned?: number | string | null;
 }
 
 /** A named slot of the slate. */
@@ -1041,6 +1073,7 @@ export interface Operations {
   get_items: { given: { path: { name: string } }; reply: ItemsReply };
   learn_items: { given: { path: { name: string }; body: LearnBody }; reply: ItemsReply };
   patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
+  put_baseline: { given: { path: { name: string }; body: BaselineBody }; reply: ProblemReply };
   get_table: { given: { path: { name: string } }; reply: Table };
   get_versions: { given: { path: { name: string } }; reply: VersionsReply };
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
@@ -1072,6 +1105,7 @@ export const OPERATIONS = {
   get_items: ["GET", "/v1/problems/{name}/items"],
   learn_items: ["POST", "/v1/problems/{name}/items/learn"],
   patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
+  put_baseline: ["PUT", "/v1/problems/{name}/baseline"],
   get_table: ["GET", "/v1/problems/{name}/table"],
   get_versions: ["GET", "/v1/problems/{name}/versions"],
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

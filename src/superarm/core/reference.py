@@ -38,22 +38,32 @@ def flip_sparse(keys: Any, t: int, action: Any, start: Any, p: Any, x: Any) -> N
 
 
 def record(
-    action: Any, x: Any, seen: Any, sign: float, pulls: Any, total: Any, square: Any, missed: Any, mean: Any, dev: Any
+    action: Any,
+    x: Any,
+    seen: Any,
+    sign: float,
+    unit: float,
+    pulls: Any,
+    total: Any,
+    square: Any,
+    missed: Any,
+    mean: Any,
+    dev: Any,
 ) -> None:
     """Add feedback or take it back, and bring the estimates of its arms up to date; see ``core.tally``."""
     for k in range(action.shape[1]):
         r = np.flatnonzero((action[:, k] >= 0) & (seen[:, k].any(1) if missed.size else True))
         j = action[r, k]
         pulls[r, j] += sign
-        y = round_to_grid(x[r, k])
+        y = round_to_grid(x[r, k] / unit)
         z = round_to_grid(y * y)
         n = pulls[r, j][:, None]
         if missed.size:
             s = seen[r, k]
             missed[r, :, j] += sign * ~s
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
-        total[r, :, j] += sign * y
-        square[r, :, j] += sign * z
+        total[r, :, j] += sign * unit * y
+        square[r, :, j] += sign * unit * unit * z
         n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
@@ -66,6 +76,7 @@ def record_sparse(
     x: Any,
     seen: Any,
     sign: float,
+    unit: float,
     pulls: Any,
     total: Any,
     square: Any,
@@ -81,14 +92,14 @@ def record_sparse(
         if missed.size and w > 0 and not s.any():
             continue
         pulls[r, j] += sign
-        y = round_to_grid(x[r, k, :w])
+        y = round_to_grid(x[r, k, :w] / unit)
         z = round_to_grid(y * y)
         n = pulls[r, j]
         if missed.size:
             missed[r, e] += sign * ~s
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
-        total[r, e] += sign * y
-        square[r, e] += sign * z
+        total[r, e] += sign * unit * y
+        square[r, e] += sign * unit * unit * z
         n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m
@@ -177,13 +188,22 @@ def kl_step(p: Any, x: Any, q: Any) -> Any:
 
 
 def kl_first(p: Any, x: Any) -> Any:
-    """A closed form that is near the KL bound, and not below it near 1."""
+    r"""A closed form that is near the KL bound q, and not below it.
+
+    Let d = q - p. Legendre's transform and Bernstein's inequality for q - X, X Bernoulli(q), give
+    :math:`kl(p,q)\ge\sup_{0\le\lambda<3}(\lambda d-\lambda^2q(1-q)/(2(1-\lambda/3)))\ge d^2/(2(q(1-q)+d/3))`, at
+    :math:`\lambda=d/(q(1-q)+d/3)`. So :math:`d^2\le2x(q(1-q)+d/3)`; insert :math:`q(1-q)=p(1-p)+(1-2p)d-d^2`
+    and solve for d.
+    """
     b = x * (4.0 / 3.0 - 2.0 * p)
     return p + (b + np.sqrt(b * b + 2.0 * x * (1.0 + 2.0 * x) * p * (1.0 - p))) / (1.0 + 2.0 * x)
 
 
 def kl_sharp(p: Any, x: Any, q: Any) -> Any:
-    """The start near 1: the smaller of ``q`` and 1 - exp(-(x + entropy) / (1 - p))."""
+    """The start near 1: the smaller of ``q`` and 1 - exp(-(x + h) / (1 - p)), h the entropy of p.
+
+    It is not below the KL bound, as kl(p, q) >= -h + (1 - p) log(1 / (1 - q)).
+    """
     s = fall((x + (-p * log1p(p - 1.0) - (1.0 - p) * log1p(-p))) / (1.0 - p))
     return np.where(p <= 0.0, fall(x), np.where(p >= 1.0, 1.0, np.where(s < q, s, q)))
 

@@ -21,7 +21,7 @@ from superarm.service.domain.events import Armed, Changed, Compacted, Created, E
 from superarm.service.domain.lift import LiftSums, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import advise
-from superarm.service.domain.warnings import list_warnings, say_missing, say_need, warn_of_gap
+from superarm.service.domain.warnings import list_warnings, say_lift, say_missing, say_need, warn_of_gap
 from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 from superarm.service.storage.base import Store
@@ -89,26 +89,30 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
     if part is not None and stratum is None:
         raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
-    floor = learner.problem.floor if stratum is None else 0.0
-    told = _compared(sums, delta, stratum, floor)
+    told = _compared(learner, sums, delta, stratum)
     told |= {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
     told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
+    told["said"] = told["said"] or told["missing"]
     told["earlier"] = [
-        replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum, floor))
+        replies.EarlierLift(one.since, one.until, one.slate, **_compared(learner, one, delta, stratum))
         for one in reversed(learner.history.earlier)
     ]
     return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
 
 
-def _compared(sums: LiftSums, delta: float, stratum: int | None, floor: float) -> dict[str, Any]:
-    """The fields of a reply that a comparison gives; its sums are of rewards above ``floor``."""
+def _compared(learner: ProblemState, sums: LiftSums, delta: float, stratum: int | None) -> dict[str, Any]:
+    """The fields of a reply that a comparison gives; its sums are of rewards above the problem's floor."""
+    floor = learner.problem.floor if stratum is None else 0.0
     found = measure_lift(sums, delta, stratum)
-    told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
+    said = say_lift(found, sums.policy.count(stratum), learner.words)
+    told: Any = found._asdict() | {"verdict": found.verdict, "said": said}
+    for name in ("policy", "control", "difference", "relative"):
+        told[name] = None if told[name] is None else replies.IntervalReply(*told[name])
     for name in ("policy", "control"):
         if (mean := getattr(found, name)) is not None:
             told[name] = replies.IntervalReply(*(floor + end for end in mean))
         told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
-    return told | {"verdict": found.verdict}
+    return told
 
 
 def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:
@@ -147,18 +151,23 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
     )
 
 
-async def explain(coordinator: Coordinator, tenant: str, name: str, id: str, most: int) -> Explanation:
-    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread."""
+async def explain(
+    coordinator: Coordinator, tenant: str, name: str, id: str, most: int, arms: tuple[int, ...] = ()
+) -> Explanation:
+    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread.
+
+    With ``arms``, what is known of these in its place.
+    """
     record = await coordinator.record(tenant, name, id)
-    return await coordinator.read(tenant, name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+    return await coordinator.read(tenant, name, lambda state: explain_record(state, record, most, arms), THREAD_SIZE)
 
 
-def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
+def explain_record(state: ProblemState, record: DecisionRecord, most: int, arms: tuple[int, ...] = ()) -> Explanation:
     """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
     asked = record.asked
     context = None if state.contexts is None else state.contexts.restore(asked)
     words = None if state.contexts is None else state.contexts.words(asked)
-    arms = record.action or asked.action
+    arms = arms or record.action or asked.action
     names = tuple(state.arms.all[j] for j in arms)
     decision = Decision(asked.id, asked.t, np.array(arms, np.int64), names)
     made = MadeDecision(decision, arms, asked.n_items, 0, context=context, words=words)
