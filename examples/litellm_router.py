@@ -4,9 +4,9 @@
     router = litellm.Router(model_list=[…], num_retries=2)
     await Routing.install(router, "http://127.0.0.1:8000", "chat", check)
 
-Each deployment is an arm, by its ``model_info`` id. What is learnt is in the service: several processes share it, and
-one that restarts goes on with it. A call that fails says nothing about the answers of its deployment, which rests for
-a minute in this process. Answers are judged by ``check``, a number from 0 to 1. It is for ``acompletion`` alone.
+Each deployment is an arm, by its ``model_info`` id; several processes share what is learnt, and a restart keeps it. A
+call that fails says nothing about the answers of its deployment, which rests for a minute in this process. Answers are
+judged by ``check``, a number from 0 to 1. It is for ``acompletion`` alone, and for deployments that are there then.
 """
 
 import time
@@ -32,28 +32,31 @@ class Routing(CustomLogger, CustomRoutingStrategyBase):
         own.router, own.check, own.resting = router, check, {}
         service = sa.connect(url, asynchronous=True)
         ids = router.get_model_ids()
-        known = await service.problems()
-        own.agent = service.problem(name) if name in known else await service.create(name, ids, ["good"], 1)
-        new = sorted(set(ids) - set(await own.agent.arms()))
-        if new:
+        own.agent = (
+            service.problem(name) if name in await service.problems() else await service.create(name, ids, ["good"], 1)
+        )
+        if new := sorted(set(ids) - set(await own.agent.arms())):
             await own.agent.add_arms(new)
         router.set_custom_routing_strategy(own)
         litellm.callbacks.append(own)
         return own
 
     async def async_get_available_deployment(self, model, messages=None, input=None, *args, **kwargs):
-        request = kwargs.get("request_kwargs") or args[-1]
+        request = kwargs.get("request_kwargs") or (args[-1] if args else {})
         there = {one["model_info"]["id"]: one for one in self.router.get_model_list(model_name=model)}
         awake = [id for id in there if self.resting.get(id, 0.0) < time.monotonic()]
         decision = await self.agent.ask(eligible=awake or list(there))
         request.setdefault("metadata", {})["superarm"] = decision.id
         return there[decision.arms[0]]
 
+    def decision(self, kwargs):  # others log here, too
+        return ((kwargs.get("litellm_params") or {}).get("metadata") or {}).get("superarm")
+
     async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):
-        if decision := kwargs["litellm_params"]["metadata"].get("superarm"):
+        if decision := self.decision(kwargs):
             await self.agent.tell(decision, [[self.check(response_obj)]])
 
     async def async_log_failure_event(self, kwargs, response_obj, start_time, end_time):
-        self.resting[kwargs["litellm_params"]["model_info"]["id"]] = time.monotonic() + REST
-        if decision := kwargs["litellm_params"]["metadata"].get("superarm"):
+        if decision := self.decision(kwargs):
+            self.resting[kwargs["litellm_params"]["model_info"]["id"]] = time.monotonic() + REST
             await self.agent.tell(decision, [[0.0]], seen=[[False]])

@@ -23,6 +23,11 @@ assert not [name for name in {HEAVY} if name in sys.modules], sys.modules.keys()
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_package_is_a_program():
+    done = subprocess.run([sys.executable, "-m", "superarm", "--version"], capture_output=True, text=True, check=True)
+    assert __version__ in done.stdout
+
+
 def test_version():
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 

@@ -527,6 +527,8 @@ def test_a_recommendation_suits_the_problem_and_says_why():
             assert repr(policy).startswith(name)
             assert reason.endswith(".")
             assert repr(sa.Agent(problem).learner.declared) == repr(policy)
+    gaussian = sa.Problem(3, 1, sa.Linear(), sa.Subsets(2), bounds=(-10, 10))  # which agents do not take
+    assert sa.recommend(gaussian).name == "comb_ucb1"
     assert repr(sa.recommend(PROBLEMS["items"], whole=True).policy).startswith("directional_kl_moss")
     assert repr(sa.recommend(PROBLEMS["one item"], whole=True).policy).startswith("kl_moss")
     assert "take directional_kl_moss" not in sa.recommend(PROBLEMS["one item"], whole=True).reason

@@ -51,6 +51,13 @@ SITUATIONS = (
         "wait for 20 times as many decisions as there are arms. No frequentist regret bound is known for it.",
     ),
     Situation(
+        lambda problem, whole, listed: problem.real,
+        "policies",
+        "comb_ucb1",
+        "Outcomes are no shares: this policy only ranks arms, with radii of the range of outcomes, and has a bound "
+        "where they are bounded. Most other policies take outcomes from 0 to 1.",
+    ),
+    Situation(
         lambda problem, whole, listed: _has_model(problem, LinearModel),
         "contextual",
         "vac2_ucb",

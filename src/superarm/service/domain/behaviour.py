@@ -124,5 +124,5 @@ class Behaviour(Struct):
     @property
     def capped(self) -> float:
         """Which share of all that was told are amounts at the limit; 0 where outcomes are no amounts."""
-        money = len(self.values) > MANY_VALUES and self.told < 0.5 * self.amounts and self.limited >= LEAST_WHOLE
+        money = len(self.values) > MANY_VALUES and self.limited >= LEAST_WHOLE
         return self.limited / self.told if money else 0.0

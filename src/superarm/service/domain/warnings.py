@@ -112,7 +112,7 @@ def _from_behaviour(learner: ProblemState) -> list[str]:
             f"{words.one('outcome')}, by chance it would be {seen.whole_expected:.0f}: these are programs rather than "
             "people; leave them out before you ask and tell, by their address or by how often they come"
         ]
-    if seen.capped > CAPPED:
+    if seen.capped > CAPPED and (words.unit or seen.told < 0.5 * seen.amounts):  # shares, of films seen, end at 1
         found.append(
             f"{seen.limited:,} of {seen.amounts:,} amounts are at the limit, {seen.capped:.0%} of all that was told: "
             "what is above counts nowhere; make a problem with a limit that no amount reaches, such as twice the "

@@ -93,6 +93,8 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     told |= {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
     told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
     told["said"] = told["said"] or told["missing"]
+    if learner.history.behaviour.programs:
+        told["said"] += ". Programs take part: leave them out before you believe it"
     told["earlier"] = [
         replies.EarlierLift(one.since, one.until, one.slate, **_compared(learner, one, delta, stratum))
         for one in reversed(learner.history.earlier)
