@@ -30,11 +30,9 @@ class Routing(CustomLogger, CustomRoutingStrategyBase):
         """Make the problem ``name`` if it is not there, with new deployments as new arms, and route by it."""
         own = cls()
         own.router, own.check, own.resting = router, check, {}
-        service = sa.connect(url, asynchronous=True)
-        ids = router.get_model_ids()
-        own.agent = (
-            service.problem(name) if name in await service.problems() else await service.create(name, ids, ["good"], 1)
-        )
+        service, ids = sa.connect(url, asynchronous=True), router.get_model_ids()
+        known = await service.problems()
+        own.agent = service.problem(name) if name in known else await service.create(name, ids, ["good"], 1)
         if new := sorted(set(ids) - set(await own.agent.arms())):
             await own.agent.add_arms(new)
         router.set_custom_routing_strategy(own)

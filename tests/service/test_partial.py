@@ -1,8 +1,6 @@
 """Decisions about some items: what completes them, what they are worth, and what the owner is warned of."""
 
 import asyncio
-import re
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -289,19 +287,23 @@ def test_decisions_about_items_outlive_a_restart():
     assert verify(store).faults == []
 
 
-def test_the_worked_example_of_the_documentation(sqlite_file):
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "service.md").read_text()
-    (code,) = re.findall(r"```py\n(import numpy.*?)```", text, re.DOTALL)
-    names: dict = {}
+def test_visitors_of_one_segment_each_are_learnt_over_http(sqlite_file):
+    click = {"sport": {"ad-1": 0.6, "ad-2": 0.1, "ad-3": 0.3}, "news": {"ad-1": 0.1, "ad-2": 0.5, "ad-3": 0.2}}
+    rng = np.random.default_rng(0)
     with Server(sqlite_file) as server:
-        exec(code.replace("http://127.0.0.1:8000", server.url), names)
-        rows = {row["arm"]: row for row in names["agent"].statistics()}
-        names["service"].close()
+        service = sa.connect(server.url)
+        agent = service.create("visitors", arms=["ad-1", "ad-2", "ad-3"], items=["sport", "news"], k=2, weights=[3, 1])
+        for _ in range(200):
+            segment = "sport" if rng.random() < 0.75 else "news"
+            decision = agent.ask(items=[segment])
+            agent.tell(decision, [[rng.random() < click[segment][arm]] for arm in decision.arms])
+        rows = {row["arm"]: row for row in agent.statistics()}
+        service.close()
     for arm, row in rows.items():
         for i, segment in enumerate(["sport", "news"]):
             error = 4.0 * np.sqrt(0.25 / max(row["seen"][i], 1))  # a false alarm in 1 of 2,600 seeds; it is fixed
-            assert abs((row["mean"][i] or 0.0) - names["click"][segment][arm]) < error
-    assert sa.Decision in type(names["decision"]).__mro__
+            assert abs((row["mean"][i] or 0.0) - click[segment][arm]) < error
+    assert sa.Decision in type(decision).__mro__
 
 
 def test_a_context_names_the_item_that_a_decision_is_about():
