@@ -1,6 +1,7 @@
 """The contest: a policy serves the visitors of a shop, click by click, and its earnings are counted at the truth."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,17 @@ from superarm.policies.memory import Memory
 from superarm.simulation.replicate import seeds
 
 LIST = "the list"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a shop is run: what it tells of the outcomes (R, k, n_items), and whether it sends its list of every phase."""
+
+    tell: Callable[[Floats], Floats] = lambda outcome: outcome
+    follows: bool = False
+
+
+PLAIN = Way()
 
 
 @dataclass
@@ -34,10 +46,12 @@ class ServedShop:
     ``silence=0.0`` makes the same decisions. All draws have the same sequence of segments and of delays.
     """
 
-    def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0) -> None:
+    def __init__(
+        self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0, way: Way = PLAIN
+    ) -> None:
         self.shop, self.kind, self.problem, self.visits = shop, shop.kind, shop.problem, visits
         self.keys = streams.run_keys(seeds(seed, len(shop)))
-        self.policy = None if policy is None else for_context(policy, self.problem)
+        self.policy, self.way = None if policy is None else for_context(policy, self.problem), way
         self.rows, shares = np.arange(len(shop)), np.cumsum(self.kind.shares)
         shared = streams.run_keys([streams.seed_sequence(seed)]).environment
         u = np.array([streams.shared_uniform(shared, t, 2)[0] for t in range(1, visits + 1)])
@@ -65,9 +79,7 @@ class ServedShop:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
         policy: Any = self.policy
         memory = self.memory
-        for silent, clicked in self.told.pop(t, ()):
-            memory.learn(silent, -1.0)
-            memory.learn(clicked)
+        self._hear(t)
         memory.advance(t)
         view = self._view(t, segment)
         slates: Ints = policy.choose(self.problem, view, memory)
@@ -75,6 +87,12 @@ class ServedShop:
             memory.accept(plan)
         self._answer(t, segment, slates, view.context)
         return slates
+
+    def _hear(self, t: int) -> None:
+        """Learn the clicks that are told at visit ``t``, in place of silence."""
+        for silent, clicked in self.told.pop(t, ()):
+            self.memory.learn(silent, -1.0)
+            self.memory.learn(clicked)
 
     def _view(self, t: int, segment: int) -> View:
         context, counts = None, self.memory.tally.pulls
@@ -94,6 +112,7 @@ class ServedShop:
         if policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
         outcome[streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost] = 0.0
+        outcome = self.way.tell(outcome)
         if not self.kind.delay:
             self.memory.learn(Feedback(t, slates, outcome, seen, context))
             return
@@ -109,7 +128,9 @@ class ServedShop:
         """What the visitors do with the slates, (R, k, n_items), and which items are seen: that of their segment."""
         chances = self.shop.chances[self.rows[:, None], self.phase, segment, slates]
         u = streams.uniform(self.keys.environment, t, slates, 2)
-        x = (u[:, :, 0] < chances).astype(float)
+        x = self.kind.visitors.take(chances, slates, u[:, :, 0])
+        if self.kind.bots:
+            x[streams.shared_uniform(self.keys.environment, t, 3)[:, 2] < self.kind.bots] = 1.0
         if self.shop.people is not None:
             first, end = self.shop.groups[segment : segment + 2]
             person = first + (streams.shared_uniform(self.keys.environment, t, 2)[:, 1] * (end - first)).astype(int)
@@ -117,7 +138,7 @@ class ServedShop:
         if self.kind.spread:
             size = np.log(np.take_along_axis(self.shop.amounts, slates, 1)) - self.kind.spread**2 / 2.0
             z = streams.normal(u[:, :, 1])
-            x *= np.minimum(1.0, np.exp(size + self.kind.spread * z))
+            x *= np.minimum(1.0, np.exp(size + self.kind.spread * z) / self.kind.limit)
         if self.kind.form != "items":
             return x[:, :, None], None
         here = np.arange(len(self.kind.shares)) == segment
@@ -129,18 +150,28 @@ class ServedShop:
             return
         shop, self.phase = self.shop, phase
         self._for_sale = shop.for_sale[:, phase]
-        ranked = np.argsort(~self._for_sale[:, shop.ranking], axis=1, kind="stable")[:, : self.kind.k]
-        self._list = shop.ranking[ranked]
+        ranking = shop.ranking if shop.lists is None else shop.lists[phase]
+        ranked = np.argsort(~self._for_sale[:, ranking], axis=1, kind="stable")[:, : self.kind.k]
+        self._list = ranking[ranked]
+        if self.way.follows and phase:
+            self._follow(shop.ranking_of(phase))
         best, segments = shop.best_slates(phase), range(len(self.kind.shares))
         self._list_value = np.stack([self._value(self._list, n) for n in segments], 1)
         self._best_value = np.stack([self._value(best[:, n], n) for n in segments], 1)
+
+    def _follow(self, ranking: list[int]) -> None:
+        """Go on with another list; what was learnt stays."""
+        self.policy: Any = replace(self.policy, baseline=tuple(ranking))
+        self.memory.policy = self.policy
+        self.memory.adopt(self.memory.tally)
 
     def _value(self, slates: Ints, segment: int) -> Floats:
         """What the slates (R, k) earn in expectation, from a visitor of a segment or, if one is for all, from any."""
         if self.shop.people is not None:
             return np.take_along_axis(self.shop.people, slates[:, None, :], 2).any(2).mean(1)
         p = self.shop.means[:, self.phase]
-        if self.kind.form != "items":
-            return p[self.rows[:, None], segment, slates].sum(1)
+        if not self.kind.reaches:
+            shown = p[self.rows[:, None], segment, slates]
+            return self.kind.visitors.chances(shown, slates).sum(1)
         shown = p[self.rows[:, None], :, slates]  # (R, k, n_segments)
         return (1.0 - np.prod(1.0 - shown, 1)) @ np.array(self.kind.shares)
