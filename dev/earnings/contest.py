@@ -69,7 +69,7 @@ class ServedShop:
         for t in range(1, self.visits + 1):
             self._enter_phase((t - 1) * self.shop.means.shape[1] // self.visits)
             segment = int(self.segments[t - 1])
-            slates = self._list if self.policy is None else self.serve(t, segment)
+            slates = self.serve(t, segment)
             earned.policy[:, t - 1] = self._value(slates, segment)
             earned.present[:, t - 1] = self._list_value[:, segment]
             earned.best[:, t - 1] = self._best_value[:, segment]
@@ -77,6 +77,8 @@ class ServedShop:
 
     def serve(self, t: int, segment: int) -> Ints:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
+        if self.policy is None:
+            return self._list
         policy: Any = self.policy
         memory = self.memory
         self._hear(t)
@@ -111,7 +113,7 @@ class ServedShop:
         outcome, seen = self.outcome(t, segment, slates)
         if policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
-        outcome[streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost] = 0.0
+        outcome[self.lost(t)] = 0.0
         outcome = self.way.tell(outcome)
         if not self.kind.delay:
             self.memory.learn(Feedback(t, slates, outcome, seen, context))
@@ -123,6 +125,11 @@ class ServedShop:
             arms = np.where(clicked[:, None], slates, -1)
             pair = (Feedback(t, arms, part, seen, context) for part in (silent.outcome, outcome))
             self.told.setdefault(t + int(self.delays[t - 1]), []).append(tuple(pair))  # type: ignore[arg-type]
+
+    def lost(self, t: int) -> Bools:
+        """Whether what a visitor does is never told, (R,)."""
+        lost: Bools = streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost
+        return lost
 
     def outcome(self, t: int, segment: int, slates: Ints) -> tuple[Floats, Bools | None]:
         """What the visitors do with the slates, (R, k, n_items), and which items are seen: that of their segment."""
