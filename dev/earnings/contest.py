@@ -21,10 +21,13 @@ LIST = "the list"
 
 @dataclass(frozen=True)
 class Way:
-    """How a shop is run: what it tells of the outcomes (R, k, n_items), and whether it sends its list of every phase."""
+    """How a shop is run: what it tells of the outcomes (R, k, n_items), whether it sends its list of every phase, and
+    whether a log of what is told is kept.
+    """
 
     tell: Callable[[Floats], Floats] = lambda outcome: outcome
     follows: bool = False
+    logs: bool = False
 
 
 PLAIN = Way()
@@ -60,6 +63,7 @@ class ServedShop:
         self.delays = 1 + np.minimum(late.astype(np.int64), max(self.kind.delay - 1, 0))
         self.clock, self.phase = np.zeros(len(shares), np.int64), -1
         self.told: dict[int, list[tuple[Feedback, Feedback]]] = {}
+        self.log: list[tuple[int, Ints, Floats]] = []  # with ``way.logs``, the phase, slates and outcomes of each visit
         if self.policy is not None:
             self.memory: Memory = self.policy.new_memory(self.problem, len(shop), self.kind.form == "items")
 
@@ -115,6 +119,8 @@ class ServedShop:
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
         outcome[self.lost(t)] = 0.0
         outcome = self.way.tell(outcome)
+        if self.way.logs:
+            self.log.append((self.phase, slates, outcome[:, :, 0].copy()))
         if not self.kind.delay:
             self.memory.learn(Feedback(t, slates, outcome, seen, context))
             return
