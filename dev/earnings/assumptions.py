@@ -72,11 +72,14 @@ NEEDS[:6] = [0, 1, 0, 2, 3, 1]
 """What the products of the shop with substitutes are for, in the order of its list."""
 
 
+DEMAND = tuple((0.22 * 0.8 ** np.arange(10)).tolist())
+"""Which share of the visitors looks for each kind of product."""
+
+
 def needs(rng: Rng) -> Draft:
     """Top sellers are for the needs that most visitors have; a list has some of each."""
-    demand = 0.22 * 0.8 ** np.arange(10)
-    share = np.exp(-0.4 * np.log1p(np.arange(120)) + 0.4 * rng.normal(size=120))
-    return Draft((np.minimum(0.6, 0.35 * share) * demand[NEEDS])[None])
+    share = 0.8 * np.exp(-0.3 * np.log1p(np.arange(120)) + 0.4 * rng.normal(size=120))
+    return Draft((np.minimum(0.9, share) * np.array(DEMAND)[NEEDS])[None])
 
 
 def by_arm(name: str, by_rank: Any) -> tuple[int, ...]:
@@ -128,7 +131,7 @@ def without_robots(outcome: Floats) -> Floats:
 
 PLAIN_SHOP = Kind(ordinary(200, 0.025), 200, 6, "one", held_out=True, **LATE)
 SUBSTITUTES = Kind(
-    needs, 120, 6, "one", held_out=True, goal=None, visitors=Choosers(by_arm("substitutes", NEEDS), 0.7), **LATE
+    needs, 120, 6, "one", held_out=True, goal=None, visitors=Choosers(by_arm("substitutes", NEEDS), DEMAND), **LATE
 )
 MONEY = Kind(money, 200, 6, "one", held_out=True, spread=0.8, in_full=True, **LATE)
 FILTER = Remedy("leave out visits that clicked everything", way=Way(without_robots))
@@ -139,6 +142,7 @@ CASES = {
         Kind(moving, 260, 6, "one", held_out=True, goal=None, drifts=True, **LATE),
         "the list is renewed each day",
         Remedy("send the list of each day", way=Way(follows=True)),
+        20_000,
     ),
     "substitutes": Case(
         SUBSTITUTES,

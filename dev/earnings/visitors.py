@@ -40,19 +40,24 @@ class Choosers(Visitors):
 
     .. math:: P(j) = need \cdot \frac{a_j}{1 + \sum_{l\ of\ the\ same\ kind} a_l}, \qquad a_j = \frac{p_j}{need - p_j}
 
-    so that a product alone is taken with its chance :math:`p_j`, which is less than ``need``.
+    so that a product alone is taken with its chance :math:`p_j`, which is less than the ``needs`` of its kind: which
+    share of visitors look for one.
     """
 
     kinds: tuple[int, ...] = ()
-    need: float = 1.0
+    needs: tuple[float, ...] = (1.0,)
+
+    def _kind(self, slates: Ints) -> Ints:
+        return np.array(self.kinds)[slates] if self.kinds else np.zeros_like(slates)
 
     def _same(self, slates: Ints) -> Floats:
-        kind = np.array(self.kinds)[slates] if self.kinds else np.zeros_like(slates)
+        kind = self._kind(slates)
         return np.asarray(kind[..., :, None] == kind[..., None, :], float)
 
     def chances(self, p: Floats, slates: Ints) -> Floats:
-        a = p / np.maximum(self.need - p, 1e-9)
-        return np.asarray(self.need * a / (1.0 + (self._same(slates) @ a[..., None])[..., 0]))
+        need = np.array(self.needs)[self._kind(slates)]
+        a = p / np.maximum(need - p, 1e-9)
+        return np.asarray(need * a / (1.0 + (self._same(slates) @ a[..., None])[..., 0]))
 
     def take(self, p: Floats, slates: Ints, u: Floats) -> Floats:
         """One number decides for all products of a kind: that of the first of them on the page."""
