@@ -4,17 +4,19 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from dev.earnings.assumptions import CASES, DRAWS, Remedy
-from dev.earnings.contest import ServedShop
+from dev.earnings.contest import ServedShop, Way
 from dev.earnings.learnt import LearntShop
 from dev.earnings.people import draw_real, real_shops
 from dev.earnings.report import FROM_LIST, LEARNT, LIST, REMEDIED, Entry, summarise, write_report
 from dev.earnings.rivals import BinnedThompson, KnownRates, knows
+from dev.earnings.service import say
 from dev.earnings.shops import DEVELOPMENT, HELD_OUT, KINDS, Shop, draw_shop
 from superarm.policies import Policy, cts, discounted, kl_moss, kl_ucb, pooled_thompson
 
@@ -34,6 +36,10 @@ POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
     FORGETFUL: lambda shop: discounted(pooled_thompson(), half_life=4_000),
 }
 """The policies of the contest, each for a shop; those that take longest come first."""
+
+
+REPLAYED = 10
+"""So many draws of a shop are replayed on the service."""
 
 
 class Task(NamedTuple):
@@ -57,12 +63,12 @@ def play(name: str, policy: str, draws: int, visits: int) -> Entry:
 def play_case(name: str, how: str, draws: int, visits: int) -> Entry:
     """What the default earns from the list where one of its assumptions fails, and what the remedy earns."""
     case = CASES[name]
-    remedy = Remedy("") if how == FROM_LIST or case.remedy is None else case.remedy
+    remedy = Remedy("", way=Way(logs=True)) if how == FROM_LIST or case.remedy is None else case.remedy
     shop = draw_shop(name, draws, FIRST, remedy.kind or case.kind)
-    visits = min(visits, case.visits)
-    if remedy.items:
-        return summarise(name, True, how, LearntShop(shop, None, visits).run())
-    return summarise(name, True, how, ServedShop(shop, remedy.policy(shop), visits, way=remedy.way).run())
+    policy, visits = remedy.policy(shop), min(visits, case.visits)
+    served = LearntShop(shop, policy, visits) if remedy.items else ServedShop(shop, policy, visits, way=remedy.way)
+    entry = summarise(name, True, how, served.run())
+    return replace(entry, says=say(served, REPLAYED)) if remedy.way.logs else entry
 
 
 def tasks(shops: list[str], draws: int, visits: int) -> list[Task]:

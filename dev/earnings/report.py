@@ -47,11 +47,17 @@ class Entry:
         at = int(np.searchsorted(self.visits, min(visit, int(self.visits[-1]))))
         return np.asarray(self.earned[:, at] / self.present[:, at])
 
+    def last_half(self) -> Floats:
+        """Earnings of the last half of the visits relative to those of the best slates, (R,)."""
+        at = int(np.searchsorted(self.visits, max(1, int(self.visits[-1]) // 2)))
+        earned, best = (part[:, -1] - part[:, at] for part in (self.earned, self.best))
+        return np.asarray(earned / best)
+
 
 def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Entry:
     """The sums of a run at some two hundred visits."""
     n = earnings.policy.shape[1]
-    marks = [FIRST, EARLY, max(1, n - FIRST), n]
+    marks = [FIRST, EARLY, max(1, n // 2), n]
     visits = np.unique(np.concatenate([np.geomspace(1, n, 200).astype(np.int64), [v for v in marks if v <= n]]))
     earned, present, best = (np.cumsum(part, 1) for part in (earnings.policy, earnings.present, earnings.best))
     behind = earned <= present
@@ -231,6 +237,7 @@ def list_draws(entry: Entry) -> list[dict[str, Any]]:
     relative: dict[str, Any] = {f"first_{visit}": entry.relative(visit) for visit in (FIRST, EARLY)}
     relative["total"] = entry.relative(int(entry.visits[-1]))
     relative |= {"share_of_best": entry.earned[:, -1] / entry.best[:, -1]}
+    relative |= {"last_half_of_best": entry.last_half()}
     relative |= {"list_of_best": entry.present[:, -1] / entry.best[:, -1], "ahead_after": entry.ahead}
     same = {"shop": entry.shop, "held_out": entry.held_out, "policy": entry.policy}
     return [
