@@ -13,8 +13,8 @@ import click
 from dev.earnings.assumptions import CASES, DRAWS, Remedy
 from dev.earnings.contest import ServedShop, Way
 from dev.earnings.learnt import LearntShop
-from dev.earnings.people import draw_real, real_shops
-from dev.earnings.report import FROM_LIST, LEARNT, LIST, REMEDIED, Entry, summarise, write_report
+from dev.earnings.people import MOVIELENS, draw_real, real_shops
+from dev.earnings.report import FROM_LIST, LEARNT, LIST, REMEDIED, Entry, publish, summarise, write_report
 from dev.earnings.rivals import BinnedThompson, KnownRates, knows
 from dev.earnings.service import say
 from dev.earnings.shops import DEVELOPMENT, HELD_OUT, KINDS, Shop, draw_shop
@@ -23,6 +23,9 @@ from superarm.policies import Policy, cts, discounted, kl_moss, kl_ucb, pooled_t
 VISITS = 20_000
 FIRST = 100
 """The number of the first draw: what was drawn before was looked at while the policy was repaired."""
+
+LEARNT_LIST, LEARNT_DRAWS = "learnt items, list", 8
+"""Agents that learn items serve one draw after the other, so they have fewer of them."""
 
 KNOWN, FORGETFUL = "known rates", "pooled_thompson, discounted"
 POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
@@ -36,7 +39,6 @@ POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
     FORGETFUL: lambda shop: discounted(pooled_thompson(), half_life=4_000),
 }
 """The policies of the contest, each for a shop; those that take longest come first."""
-
 
 REPLAYED = 10
 """So many draws of a shop are replayed on the service."""
@@ -56,8 +58,9 @@ def play(name: str, policy: str, draws: int, visits: int) -> Entry:
     if policy in (FROM_LIST, REMEDIED):
         return play_case(name, policy, draws, visits)
     shop = draw_shop(name, draws, FIRST) if name in KINDS else draw_real(name, draws, FIRST)
-    served = LearntShop(shop, None, visits) if policy == LEARNT else ServedShop(shop, POLICIES[policy](shop), visits)
-    return summarise(name, shop.kind.held_out, policy, served.run())
+    made = None if policy == LEARNT else POLICIES[LIST if policy == LEARNT_LIST else policy](shop)
+    kind = LearntShop if policy in (LEARNT, LEARNT_LIST) else ServedShop
+    return summarise(name, shop.kind.held_out, policy, kind(shop, made, visits).run())
 
 
 def play_case(name: str, how: str, draws: int, visits: int) -> Entry:
@@ -82,9 +85,9 @@ def tasks(shops: list[str], draws: int, visits: int) -> list[Task]:
         kind = KINDS.get(name)
         suits = {FORGETFUL: kind is not None and kind.drifts, KNOWN: kind is not None and knows(kind)}
         found += [Task(name, policy, draws, visits) for policy in POLICIES if suits.get(policy, True)]
-        if kind is None:
-            found.append(Task(name, LEARNT, draws, visits))
-    order = [LEARNT, REMEDIED, *POLICIES, FROM_LIST]
+        if name == MOVIELENS:
+            found += [Task(name, policy, min(draws, LEARNT_DRAWS), visits) for policy in (LEARNT, LEARNT_LIST)]
+    order = [LEARNT_LIST, LEARNT, REMEDIED, *POLICIES, FROM_LIST]
     return sorted(found, key=lambda one: order.index(one.policy))
 
 
@@ -104,7 +107,8 @@ def run_contest(todo: list[Task], workers: int, tell: Callable[[str], None]) -> 
 @click.option("--draws", type=click.IntRange(2), default=20, show_default=True, help="Draws of each shop.")
 @click.option("--shop", "shops", multiple=True, help="A shop; all but those for development by default.")
 @click.option("--workers", type=click.IntRange(1), help="How many processes; all cores by default.")
-def main(out: Path, draws: int, shops: tuple[str, ...], workers: int | None) -> None:
+@click.option("--docs", type=click.Path(path_type=Path), help="Also write the page's and README's numbers there.")
+def main(out: Path, draws: int, shops: tuple[str, ...], workers: int | None, docs: Path | None) -> None:
     """Measure what policies earn in shops with known truth, relative to the shop's own list."""
     known = [*HELD_OUT, *real_shops(), *CASES, *DEVELOPMENT]
     unknown = [shop for shop in shops if shop not in known]
@@ -114,6 +118,8 @@ def main(out: Path, draws: int, shops: tuple[str, ...], workers: int | None) -> 
     tell = functools.partial(click.echo, err=True)
     entries = run_contest(tasks(chosen, draws, VISITS), workers or os.cpu_count() or 1, tell)
     paths = write_report(entries, out)
+    if docs is not None:
+        publish(out, docs)
     click.echo(paths[0].read_text())
     for path in paths:
         click.echo(f"{'figure' if path.suffix == '.png' else 'table'}: {path}")

@@ -20,6 +20,9 @@ LIST, LEARNT = "pooled_thompson, list", "learnt items"
 FROM_LIST, REMEDIED = "from the list", "with the remedy"
 """Policies that the report names: two of the contest, and what is done where assumptions fail."""
 
+WORDS = 12
+"""So many words of a warning are in the table."""
+
 Rows = Sequence[Mapping[str, Any]]
 """Rows of ``earnings.csv``, as they are written or as they are read."""
 
@@ -219,12 +222,18 @@ def list_cases(entries: list[Entry]) -> list[dict[str, Any]]:
     return rows
 
 
+def shorten(says: str) -> str:
+    """The beginning of each of the warnings, which are in full in ``assumptions.csv``."""
+    lines = (" ".join(line.split()[: 3 + WORDS]) + (" …" if len(line.split()) > 3 + WORDS else "") for line in says.split(" || "))
+    return "; ".join(lines)
+
+
 def format_cases(rows: list[dict[str, Any]]) -> str:
     """The rows of ``list_cases`` in Markdown."""
     lines = ["| " + " | ".join(CASE_HEADER) + " |", "|---|---|---:|---:|---|---|---:|---:|"]
     for row in rows:
         cells = [row["shop"], row["fails"], f"{float(row['total']):.2f} ± {float(row['total_error']):.2f}"]
-        cells += [f"{float(row['worst_total']):.2f}", row["says"] or "nothing", row["remedy"] or "none needed"]
+        cells += [f"{float(row['worst_total']):.2f}", shorten(row["says"]) or "nothing", row["remedy"]]
         if row["remedy"]:
             cells += [f"{float(row['remedy_total']):.2f} ± {float(row['remedy_total_error']):.2f}"]
             cells += [f"{float(row['remedy_worst_total']):.2f}"]
@@ -269,6 +278,24 @@ def write_report(entries: list[Entry], directory: Path) -> list[Path]:
         paths.append(directory / "earnings.png")
         draw_figure(contest, paths[-1])
     return paths
+
+
+def publish(directory: Path, docs: Path) -> None:
+    """Put the tables and the figure into the documentation: the page, its files, and README's sentence."""
+    for name in ("earnings.csv", "assumptions.csv", "earnings.png"):
+        (docs / "background" / name).write_bytes((directory / name).read_bytes())
+    with (directory / "earnings.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with (directory / "assumptions.csv").open(newline="", encoding="utf-8") as file:
+        cases = list(csv.DictReader(file))
+    parts = {"headline": headline(rows), "summary": format_summary(rows), "assumptions": format_cases(cases)}
+    for page in (docs / "background" / "earnings.md", docs.parent / "README.md"):
+        text = page.read_text(encoding="utf-8")
+        for name, part in parts.items():
+            first, last = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+            if first in text:
+                text = f"{text.split(first)[0]}{first}\n{part}\n{last}{text.split(last)[1]}"
+        page.write_text(text, encoding="utf-8")
 
 
 def list_curve(entry: Entry) -> list[dict[str, Any]]:

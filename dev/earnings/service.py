@@ -22,6 +22,7 @@ from superarm.service.schemas import AskBody
 VIEWS, LATE, BEGINNING = 6_000, 300, 40
 """So many views are replayed, each finished so many views later; warnings are told apart by their first letters."""
 
+SEPARATOR = " || "
 REFIT = 50
 """After so many views the policy of the replay is asked, so that it learns what all products have in common."""
 
@@ -83,4 +84,4 @@ def say(served: ServedShop, draws: int) -> str:
             key = "".join(letter for letter in line if not letter.isdigit())[:BEGINNING]
             words.setdefault(key, line)
             warned[key] += 1
-    return "; ".join(f"{number} of {draws}: {words[key]}" for key, number in warned.most_common())
+    return SEPARATOR.join(f"{number} of {draws}: {words[key]}" for key, number in warned.most_common())
