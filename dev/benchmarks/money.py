@@ -66,7 +66,7 @@ def half_width(amounts: Floats, limit: float) -> float:
     rng, groups = np.random.default_rng(1), [BoundedSums(), BoundedSums()]
     for view in range(VISITS):
         bought = amounts[rng.integers(0, len(amounts), rng.binomial(K, 0.012))]
-        groups[view % 10 == 0].add(float(np.minimum(bought, limit).sum()), K * limit)
+        groups[view % 10 == 0].add(float(np.minimum(bought, limit).sum()))
     radius = sum(strata_radius([Stratum(one, K * limit)], 0.025) for one in groups)
     return radius / (sum(one.total for one in groups) / VISITS)
 

@@ -24,7 +24,7 @@ def test_means_are_held_at_all_times(means):
     for _ in range(60):
         sums, wrong = BoundedSums(), False
         for t, (p, mean) in enumerate(zip(means, truth, strict=True)):
-            sums.add(2.0 * float(rng.random() < p), 2.0)
+            sums.add(2.0 * float(rng.random() < p))
             if t % 7 == 0:
                 low, high = bound_strata([Stratum(sums, 2.0)], 0.3)[1:]
                 wrong |= not low <= mean <= high
@@ -68,7 +68,7 @@ def test_sums_of_means_over_strata_are_held_at_all_times():
     for _ in range(60):
         strata, wrong = [Stratum(BoundedSums(), scale) for scale in scales], False
         for t, i in enumerate(rng.choice(3, 200, p=[0.6, 0.3, 0.1])):
-            strata[i].sums.add(scales[i] * float(rng.random() < means[i]), scales[i])
+            strata[i].sums.add(scales[i] * float(rng.random() < means[i]))
             if t % 10 == 0 and all(one.sums.n for one in strata):
                 low, high = bound_strata(strata, 0.3)[1:]
                 wrong |= not low <= means @ scales <= high

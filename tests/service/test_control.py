@@ -305,9 +305,9 @@ def test_the_guardrail_lets_a_proven_policy_play():
     rng = np.random.default_rng(0)
     for n in range(4000):
         sums.shown_policy, sums.shown_control = n + 1, (n + 1) // 4
-        sums.policy.add(rng.choice([1.0, 2.0]), 2.0)
+        sums.policy.add(rng.choice([1.0, 2.0]))
         if n % 4 == 0:
-            sums.control.add(rng.choice([0.0, 1.0]), 2.0)
+            sums.control.add(rng.choice([0.0, 1.0]))
     assert check_guard(sums, 0.1, 50).holds
     worse = LiftSums(policy=sums.control, control=sums.policy, scale=2.0, shown_policy=4000, shown_control=1000)
     assert not check_guard(worse, 0.1, 1).holds

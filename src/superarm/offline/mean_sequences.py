@@ -33,19 +33,19 @@ class BoundedSums(Struct, array_like=True):
     total: float = 0.0
     spread: float = 0.0
 
-    def add(self, value: float, scale: float) -> None:
-        """Add a reward between 0 and ``scale``; the first is compared with half of the scale."""
-        guess = (0.5 * scale + self.total) / (self.n + 1)
+    def add(self, value: float) -> None:
+        """Add a reward; the first is compared with 0, so that rare rewards have narrow intervals on any scale."""
+        guess = self.total / (self.n + 1)
         self.n += 1
         self.total += value
         self.spread += (value - guess) ** 2
 
-    def add_many(self, rewards: Iterable[tuple[float, int]], scale: float) -> None:
+    def add_many(self, rewards: Iterable[tuple[float, int]]) -> None:
         """Add rewards, each with how often it was given, in no known order: all are compared with the mean before.
 
         What is taken back, with negative numbers, leaves its part of the spread: intervals stay as wide as they were.
         """
-        guess = (0.5 * scale + self.total) / (self.n + 1)
+        guess = self.total / (self.n + 1)
         for value, n in rewards:
             self.n += n
             self.total += n * value
@@ -70,6 +70,23 @@ class Stratum(NamedTuple):
     sums: BoundedSums
     scale: float
     share: float = 1.0
+
+
+ENOUGH = 60.0
+"""From so many rewards on that matter, the central limit theorem is relied upon: see ``dev.benchmarks.verdicts``."""
+
+
+def effective_number(stratum: Stratum) -> float:
+    r"""How many rewards a mean rests on: :math:`(\sum x)^2 / \sum x^2`, or that of what is missing to the scale.
+
+    Of clicks it is the number of clicks, or of rewards without; of amounts it is less, the heavier their tail.
+
+    >>> round(effective_number(Stratum(BoundedSums(4000, 40.0, 39.6), 1.0)))
+    40
+    """
+    sums, scale, _ = stratum
+    sides = sums.total, sums.n * scale - sums.total
+    return min(one**2 / (sums.spread + one**2 / sums.n) if one > 0.0 else 0.0 for one in sides)
 
 
 _MULTIPLIERS = 2.0 ** (np.arange(-8, 9) / 4.0)

@@ -371,6 +371,14 @@ class EarlierLift(Struct, frozen=True):
         The difference as a share of the control's mean; null if that may be 0.
     verdict
         ``better``, ``worse`` or ``open``.
+    method
+        How the intervals were made: ``large`` by the central limit theorem, ``bounded`` by the largest reward that
+        there can be, ``planned`` for the planned end alone.
+    needed
+        About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that
+        cannot be said. Of a planned comparison, how many are awaited until it speaks.
+    needed_at_half
+        About how many decisions would, with a control share of a half.
     """
 
     since: int
@@ -381,6 +389,9 @@ class EarlierLift(Struct, frozen=True):
     difference: IntervalReply | None
     relative: IntervalReply | None
     verdict: str
+    method: str
+    needed: int | None
+    needed_at_half: int | None
 
 
 class LiftReply(Struct, frozen=True):
@@ -418,6 +429,16 @@ class LiftReply(Struct, frozen=True):
         Why the difference is null, and when the first window ends; empty if it is known.
     earlier
         The comparisons before this one, the newest first.
+    said
+        The result in a sentence.
+    method
+        How the intervals were made: ``large`` by the central limit theorem, ``bounded`` by the largest reward that
+        there can be, ``planned`` for the planned end alone.
+    needed
+        About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that
+        cannot be said. Of a planned comparison, how many are awaited until it speaks.
+    needed_at_half
+        About how many decisions would, with a control share of a half.
     """
 
     share: float
@@ -430,10 +451,14 @@ class LiftReply(Struct, frozen=True):
     verdict: str
     left_out: int
     fallback: bool
+    method: str
+    needed: int | None
+    needed_at_half: int | None
     item: str | None = None
     earned: EarnedReply | None = None
     missing: str = ""
     earlier: list[EarlierLift] = []
+    said: str = ""
 
 
 class NamesReply(Struct, frozen=True):

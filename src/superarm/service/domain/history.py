@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from superarm.core.arrays import Floats, Ints
 from superarm.core.support import Dense
 from superarm.decisions import DEFAULTED, PENDING, UNSEEN
+from superarm.service.domain.behaviour import Behaviour
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Asked
 from superarm.service.domain.intervals import outcome_values, values_each, worth_each
@@ -108,18 +109,19 @@ class History(Struct):
     earlier: list[LiftSums] = field(default_factory=list)
     scores: int = 0
     beyond: int = 0
+    behaviour: Behaviour = field(default_factory=Behaviour)
 
-    def compare_anew(self, since: int, slate: str | list[str], *, frozen: bool) -> None:
-        """Begin another comparison, with the decisions after a round, and keep the one so far, of a control slate.
+    def compare_anew(self, begun: LiftSums, slate: str | list[str], *, frozen: bool) -> None:
+        """Begin another comparison, and keep the one so far, of a control slate.
 
         It goes on with the rewards of its own decisions, unless it is ``frozen``: with other items these are others.
         """
         for one in self.earlier:
             one.frozen = one.frozen or frozen
         if self.lift.shown_policy or self.lift.shown_control:
-            ended = replace(self.lift, until=since, slate=slate, frozen=frozen)
+            ended = replace(self.lift, until=begun.since, slate=slate, frozen=frozen)
             self.earlier = [*self.earlier, ended][-MAX_EARLIER:]
-        self.lift = LiftSums(since=since)
+        self.lift = begun
 
     def comparison(self, asked: Asked) -> LiftSums:
         """The comparison that a decision belongs to, or one that does not count it."""
@@ -219,7 +221,7 @@ class History(Struct):
         self._add_partial([record for record in finished if record.asked.items is not None], problem, estimates)
         waiting = [record for record in finished if record.asked.items is None]
         values, each = rewards_of(waiting, problem)
-        claims = None if estimates is None or not waiting else claims_of(waiting, estimates)
+        claims = self._claims_of(waiting, problem, estimates)
         for n, record in enumerate(waiting):
             stretch = self.place_of(record)
             moments = stretch.side(record)
@@ -229,6 +231,20 @@ class History(Struct):
                 stretch.gap.add(values[n] - claims[n])
                 stretch.gap.add_each(in_segment(record, problem, values[n] - claims[n]))
             self.comparison(record.asked).add(record.asked, values[n] - problem.floor, problem, each[n])
+
+    def _claims_of(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> list[float] | None:
+        """What the estimates say of the slates of decisions; and what is learnt of visitors where they differ."""
+        if not records:
+            return None
+        (arms, segments), sizes = _shown(records), np.array([len(record.action) for record in records], np.int64)
+        rows = None if estimates is None else estimates.rows(arms, segments)
+        if problem.n_items == 1 and not problem.reward.totals and problem.thresholds is None:
+            own = rows if estimates is not None and estimates.problem is problem else None
+            outcome = outcomes_of(records, problem)[0][:, 0]
+            self.behaviour.follow(arms, sizes, outcome, None if own is None else own[:, 0])
+        if estimates is None or rows is None:
+            return None
+        return values_each(estimates.problem, rows, sizes).tolist()
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Claims | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
@@ -329,12 +345,6 @@ def in_segment(record: DecisionRecord, problem: Any, value: float) -> dict[int, 
     if context is None or made is None or context.dimension(problem.n_items) or context.n_segments > MAX_KEPT_ITEMS:
         return {}
     return {-1 - made.segment: value}
-
-
-def claims_of(records: list[DecisionRecord], estimates: Claims) -> list[float]:
-    """What the estimates say of the slates of decisions."""
-    sizes = np.array([len(record.action) for record in records], np.int64)
-    return values_each(estimates.problem, estimates.rows(*_shown(records)), sizes).tolist()
 
 
 def _shown(records: list[DecisionRecord]) -> tuple[Ints, Ints]:

@@ -8,13 +8,25 @@ ended with entries of which nothing is known, and those about several items but 
 
 import math
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 
-from superarm.offline.mean_sequences import BoundedSums, MeanBounds, Stratum, bound_strata, strata_radius
+from superarm.offline.mean_sequences import (
+    ENOUGH,
+    BoundedSums,
+    MeanBounds,
+    Stratum,
+    bound_strata,
+    effective_number,
+    normal_radius,
+    sequence_factor,
+    strata_radius,
+)
 from superarm.service.domain.events import Asked
+from superarm.service.domain.spec import Settings
 
 
 class RewardMoments(Struct, array_like=True):
@@ -159,6 +171,8 @@ class LiftSums(Struct):
     ``shown_control`` count decisions when they are made, by what they showed. ``first_end`` is when the first window
     ends, in milliseconds since 1970; 0 without windows. ``until`` is the last round of a comparison that has ended,
     and ``slate`` the control slate that it was about; if it is ``frozen``, rewards that come later do not count.
+    Of a ``planned`` comparison so many rounds count, or, with ``planned_at``, those before a time; ``over`` says that
+    later ones have come.
     """
 
     policy: GroupSums = field(default_factory=GroupSums)
@@ -174,13 +188,39 @@ class LiftSums(Struct):
     until: int = 0
     slate: str | list[str] = ""
     frozen: bool = False
+    planned: int = 0
+    planned_at: int = 0
+    over: bool = False
+
+    @classmethod
+    def begun(cls, settings: Settings, since: int = 0) -> "LiftSums":
+        """A comparison that begins after a round, with the end that the settings plan."""
+        end = settings.planned
+        if isinstance(end, datetime):
+            return cls(since=since, planned_at=int(1000.0 * end.timestamp()))
+        return cls(since=since, planned=end or 0)
+
+    @property
+    def awaited(self) -> int | None:
+        """Of a planned comparison, how many decisions have not finished, or are not made yet; None without a plan."""
+        if not self.planned and not self.planned_at:
+            return None
+        finished = sum(one.count() for one in (self.policy, self.control, self.fallback)) + self.left_out
+        made = self.shown_policy + self.shown_control
+        return max(0, made - finished) if self.over else max(1, max(made, self.planned) - finished)
 
     def counts(self, asked: Asked) -> bool:
         """Whether a decision is part of the comparison."""
-        return bool(asked.group) and asked.t > self.since and not self.frozen
+        return bool(asked.group) and asked.t > self.since and not self.frozen and not self._beyond(asked, 0)
+
+    def _beyond(self, asked: Asked, ahead: int) -> bool:
+        """Whether a decision, or one ``ahead`` of it, comes after the planned end."""
+        late = self.planned > 0 and asked.t + ahead > self.since + self.planned
+        return late or 0 < self.planned_at <= asked.at
 
     def count(self, asked: Asked, sign: int = 1) -> None:
         """A decision was made; with ``sign`` -1, it was erased."""
+        self.over = self.over or self._beyond(asked, 1)
         if self.counts(asked):
             if asked.window_ms is not None:
                 self.first_end = min(self.first_end or asked.at + asked.window_ms, asked.at + asked.window_ms)
@@ -196,9 +236,9 @@ class LiftSums(Struct):
                 self.scales = largest_rewards(problem)
                 self.scale = self.scale or sum(self.scales)
             group = self._group(asked)
-            (group if item is None else group.items.setdefault(item, BoundedSums())).add(value, self.scale_of(item))
+            (group if item is None else group.items.setdefault(item, BoundedSums())).add(value)
             for stratum, part in each.items():
-                group.each.setdefault(stratum, BoundedSums()).add(part, self.scale_of(stratum))
+                group.each.setdefault(stratum, BoundedSums()).add(part)
 
     def add_served(self, group: str, rewards: list[tuple[float, int, int]], problem: Any) -> None:
         """Decisions from tables had these rewards: each with how many had it (negative: taken back) and its stratum."""
@@ -206,10 +246,10 @@ class LiftSums(Struct):
             self.scales = largest_rewards(problem)
             self.scale = self.scale or sum(self.scales)
         sums: GroupSums = getattr(self, group)
-        sums.add_many([one[:2] for one in rewards], self.scale)
+        sums.add_many([one[:2] for one in rewards])
         for stratum in {one[2] for one in rewards}:
             own = [one[:2] for one in rewards if one[2] == stratum]
-            sums.each.setdefault(stratum, BoundedSums()).add_many(own, self.scale_of(stratum))
+            sums.each.setdefault(stratum, BoundedSums()).add_many(own)
         shown = f"shown_{group}"
         setattr(self, shown, getattr(self, shown) + sum(one[1] for one in rewards))
 
@@ -269,13 +309,17 @@ class Lift(NamedTuple):
     """Means of the two groups, and the first minus the second, each with an interval that holds at all times.
 
     What is not known yet is None. ``relative`` is the difference as a share of the control's mean; None while that may
-    be 0.
+    be 0. ``method`` says how the intervals were made. ``needed`` estimates how many more decisions decide, if the
+    difference stays what it is, and ``needed_at_half`` the same with half of them as control.
     """
 
     policy: MeanBounds | None
     control: MeanBounds | None
     difference: MeanBounds | None = None
     relative: MeanBounds | None = None
+    method: str = "bounded"
+    needed: int | None = None
+    needed_at_half: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -286,22 +330,63 @@ class Lift(NamedTuple):
         return "better" if low > 0.0 else "worse" if high < 0.0 else "open"
 
 
+EXPECTED = 10_000
+"""The intervals are narrowest after about so many decisions."""
+
+MAX_NEEDED = 10**9
+
+
 def measure_lift(sums: LiftSums, delta: float = 0.05, stratum: int | None = None) -> Lift:
     """The lift, in total or of one stratum; all intervals hold together with probability 1 - ``delta``.
 
-    Half of ``delta`` is for the difference, the other half for the two means.
+    Eight tenths of ``delta`` are for the difference, the rest for the two means. A stratum in which few rewards matter
+    makes the intervals those of bounded rewards; otherwise they are those for large numbers. A planned comparison
+    speaks once, when its decisions have finished.
     """
     groups = (sums.strata(sums.policy, sums.control, stratum), sums.strata(sums.control, sums.policy, stratum))
-    policy, control = (bound_strata(strata, 0.25 * delta) if strata else None for strata in groups)
-    if policy is None or control is None:
-        return Lift(policy, control)
-    gap, reach = policy.value - control.value, strata_radius([*groups[0], *groups[1]], 0.25 * delta)
-    low, high = max(gap - reach, policy.low - control.high), min(gap + reach, policy.high - control.low)
-    relative = None
-    if control.low > 0.0:
-        ends = (policy.value / control.value, policy.low / control.high, policy.high / control.low)
-        relative = MeanBounds(*(end - 1.0 for end in ends))
-    return Lift(policy, control, MeanBounds(gap, low, high), relative)
+    strata = [*groups[0], *groups[1]]
+    large = bool(strata) and min(effective_number(one) for one in strata) >= ENOUGH
+    policy, control = (bound_strata(own, 0.1 * delta, large, EXPECTED) if own else None for own in groups)
+    found = Lift(policy, control, method="large" if large else "bounded")
+    if policy is None or control is None or sums.awaited:
+        return found._replace(needed=sums.awaited)
+    gap, side = policy.value - control.value, 0.4 * delta
+    planned = EXPECTED if sums.awaited is None else None
+    reach = normal_radius(strata, side, planned) if large else strata_radius(strata, side)
+    bounds = MeanBounds(gap, gap - reach, gap + reach)
+    found = found._replace(difference=bounds, relative=_relative(bounds, control))
+    if planned is None:
+        return found._replace(method="planned" if large else "bounded")
+    if abs(gap) > reach:
+        return found._replace(needed=0, needed_at_half=0)
+    needed = [_needed(groups, gap, side, half) for half in (False, True)]
+    return found._replace(needed=needed[0], needed_at_half=needed[1])
+
+
+def _relative(gap: MeanBounds, control: MeanBounds) -> MeanBounds | None:
+    """A difference as a share of the control's mean, at the ends of both intervals; None while that may be 0."""
+    if control.low <= 0.0:
+        return None
+    low = gap.low / (control.high if gap.low > 0.0 else control.low)
+    high = gap.high / (control.low if gap.high > 0.0 else control.high)
+    return MeanBounds(gap.value / control.value, low, high)
+
+
+def _needed(groups: tuple[list[Stratum], ...], gap: float, side: float, half: bool) -> int | None:
+    """How many more decisions it takes until the interval for large numbers leaves out 0, with half as control."""
+    counts = [sum(one.sums.n for one in own) for own in groups]
+    n, variance = sum(counts), 0.0
+    for count, own in zip(counts, groups, strict=True):
+        each = count * sum(one.share**2 * one.sums.spread / one.sums.n**2 for one in own)
+        variance += each * (2.0 if half else n / count)
+    few = min(effective_number(one) for own in groups for one in own)
+    low = 0 if half else int(n * min(ENOUGH / max(few, 1.0), float(MAX_NEEDED)))
+    low, high = max(low, n if not half else 1), MAX_NEEDED
+    while low < high:
+        middle = (low + high) // 2
+        enough = sequence_factor(middle, side, EXPECTED) ** 2 * variance / middle < gap * gap
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return None if low >= MAX_NEEDED else low if half else low - n
 
 
 RESUMED_DECISIONS = 50

@@ -32,6 +32,7 @@ from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Asked, Created, Fitted
 from superarm.service.domain.history import MAX_KEPT_ITEMS, Claims, History
 from superarm.service.domain.learnt import LearntItems
+from superarm.service.domain.lift import LiftSums
 from superarm.service.domain.published import PublishedTables, Sums
 from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
@@ -62,7 +63,8 @@ class ProblemState:
         self.planned: list[Asked] = []
         self.claimed = 0
         self.seen: dict[str, int] = {}
-        self.history = History()
+        self.history = History(lift=LiftSums.begun(settings))
+        self.come = 0  # how many arms were added since the list was given
         self.guarded = False  # whether the guardrail lets the control slate be shown
         self._clock: Ints | None = None
 
@@ -276,7 +278,7 @@ class ProblemState:
                 self.learner.grow_items(event.add, event.weights)
             if event.retire:
                 self.learner.retire_items(event.retire)
-            self._compare_anew(self.t - 1, frozen=True)
+            self._compare_anew(self.settings, self.t - 1, frozen=True)
         elif isinstance(event, events.Guarded):
             self.guarded = event.fallback
         elif isinstance(event, events.Warmed):
@@ -323,6 +325,7 @@ class ProblemState:
         self.learner.count(asked, counted_rows(open_record(asked)), context, key, sign, version)
 
     def _grow(self, event: events.Armed) -> None:
+        self.come += len(event.add)
         if event.add or event.actions is not None:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
@@ -332,15 +335,19 @@ class ProblemState:
         self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
-    def _compare_anew(self, since: int, *, frozen: bool) -> None:
-        self.history.compare_anew(since, self.settings.control_slate, frozen=frozen)
+    def _compare_anew(self, settings: Settings, since: int, *, frozen: bool) -> None:
+        begun = LiftSums.begun(settings, since)
+        self.history.compare_anew(begun, self.settings.control_slate, frozen=frozen)
         self.published.compare_anew()
 
     def _change(self, event: events.Changed) -> None:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
-        if event.settings.control_slate != self.settings.control_slate:
-            self._compare_anew(event.t, frozen=False)
+        old, new = self.settings, event.settings
+        if (new.policy.baseline, new.control_slate) != (old.policy.baseline, old.control_slate):
+            self.come = 0
+        if (new.control_slate, new.planned) != (old.control_slate, old.planned):
+            self._compare_anew(new, event.t, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
         self._policies.append((self.learner.version, self.learner.policy.cascade))

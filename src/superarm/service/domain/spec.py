@@ -220,6 +220,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         How many slates a table has for each segment: a power of two.
     table_expires_s
         After how many seconds a table may be used no more; null for no limit.
+    planned
+        The planned end of the comparison with the control share: after so many decisions, or a date (ISO 8601 with a
+        time zone). Then it speaks once, with a narrower interval. Null: look as often as you like.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -240,6 +243,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     serve: Literal["decisions", "table"] = "decisions"
     table_rows: Literal[16, 32, 64, 128, 256, 512, 1024] = 256
     table_expires_s: Annotated[float, Meta(ge=1.0, le=3.2e8)] | None = None
+    planned: Rounds | Annotated[datetime, Meta(tz=True)] | None = None
 
     @property
     def silence(self) -> float | None:
@@ -451,6 +455,8 @@ def _check_control(settings: Settings, problem: Problem, arms: Names) -> None:
     """Refuse a control slate that cannot be shown, and a guardrail without anything to compare with."""
     if settings.guardrail is not None and settings.control == 0.0:
         raise InvalidArgument("settings.guardrail", "given without control", "give a share of control, such as 0.05")
+    if settings.planned is not None and settings.serve == "table":
+        raise InvalidArgument("settings.planned", "given beside tables", "ask for each decision, or leave it out")
     if settings.control_slate == "uniform" and not problem.actions.matroid:
         remedy = 'give the names of a slate, or "baseline"'
         raise InvalidArgument("settings.control_slate", "the action set is no matroid", remedy)

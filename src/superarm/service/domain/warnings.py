@@ -5,13 +5,21 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from superarm.output.table import format_number
 from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
+from superarm.service.domain.lift import Lift, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import fixed_slate
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
+CAPPED = 0.03
+"""From such a share of amounts at the limit on, of all that was told, too much of them may be above it."""
+
+MOVED = 0.25
+"""From such a share of the first arms of a list on, twice as many as a slate has, it is not today's."""
+
 MANY_SCORES, BEYOND = 100, 0.01
 """From so many scores on, so large a share of them beyond the scale is too much."""
 
@@ -19,7 +27,8 @@ MANY_SCORES, BEYOND = 100, 0.01
 def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
     found = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
-    return found + _from_scores(learner) + learner.published.warn()
+    found += _from_scores(learner) + _from_behaviour(learner) + _from_list(learner)
+    return found + learner.published.warn()
 
 
 def _from_settings(learner: ProblemState) -> list[str]:
@@ -91,6 +100,54 @@ def _from_scores(learner: ProblemState) -> list[str]:
     ]
 
 
+def _from_behaviour(learner: ProblemState) -> list[str]:
+    """What visitors do that estimates of single arms do not show; where programs click, nothing else is believed."""
+    seen, words, found = learner.history.behaviour, learner.words, []
+    one, many, arms = words.one("slate"), words.many("decision"), words.many("arm")
+    if seen.programs:
+        return [
+            f"in {seen.whole:,} of {seen.decisions:,} {many} there was a {words.one('outcome')} of every "
+            f"{words.one('arm')}, by chance it would be {seen.whole_expected:.0f}: these are programs rather than "
+            "people; leave them out before you ask and tell, by their address or by how often they come"
+        ]
+    if seen.capped > CAPPED:
+        found.append(
+            f"{seen.limited:,} of {seen.amounts:,} amounts are at the limit, {seen.capped:.0%} of all that was told: "
+            "what is above counts nowhere; make a problem with a limit that no amount reaches, such as twice the "
+            "largest, as `weights`"
+        )
+    unit = seen.typical**2
+    both, expected = seen.both / unit, seen.expected / unit
+    if seen.rivals:
+        found.append(
+            f"two {arms} of one {one} were taken together {both:,.0f} times, by chance it would be {expected:,.0f}: "
+            f"they take {words.many('outcome')} from each other; if people take one of a kind, allow one of each kind "
+            "in `actions` (`partition_matroid`)"
+        )
+    elif seen.tastes and learner.learnt is None:
+        found.append(
+            f"some {arms} of one {one} are taken together far more often than others are: visitors have different "
+            'tastes; send what you know of them as `context`, or make a problem with `"items": "learn"`'
+        )
+    return found
+
+
+def _from_list(learner: ProblemState) -> list[str]:
+    """Where many arms of the list are gone, and others came, since it was given."""
+    fixed = learner.settings.control_slate if learner.settings.control > 0.0 else ""
+    listed = learner.settings.policy.baseline or (fixed if isinstance(fixed, list) else [])
+    first = list(listed)[: 2 * learner.problem.k]
+    gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
+    if not first or come < MOVED * len(first) or gone < MOVED * len(first):
+        return []
+    words = learner.words
+    return [
+        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since it "
+        "was given: it is not what you would show today, so that lift is too large; send today's list as "
+        "`policy.baseline`, and as `control_slate`"
+    ]
+
+
 def _from_estimates(learner: ProblemState) -> list[str]:
     """Where nothing is ever told, or claims and reality part, estimates mislead."""
     tally, words, found = learner.tally, learner.words, []
@@ -149,8 +206,46 @@ def say_missing(learner: ProblemState, stratum: int | None = None) -> str:
     if learner.settings.control == 0.0 and not sums.control.count():
         return f"no {many} to compare with: set a control share"
     n_policy, n_control = sums.policy.count(stratum), sums.control.count(stratum)
+    if sums.awaited and n_policy and n_control:
+        end = f"{sums.awaited:,} more {many} have finished"
+        if sums.planned_at and not sums.over:
+            end = f"those made before {_moment(sums.planned_at)} have finished"
+        return f"{n_policy + n_control:,} {many} have finished; the comparison speaks once, when {end}"
     line = f"{n_policy:,} {many} of superarm and {n_control:,} of the control share have finished"
     if not sums.first_end:
         return line
-    end = datetime.fromtimestamp(sums.first_end / 1000, UTC)
-    return f"{line}; the first window ends at {end:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{line}; the first window ends at {_moment(sums.first_end)}"
+
+
+def _moment(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def say_lift(learner: ProblemState, stratum: int | None = None, delta: float = 0.05) -> str:
+    """What was gained against the control share, and how many more decisions decide, in a sentence."""
+    found, words = measure_lift(learner.history.lift, delta, stratum), learner.words
+    if found.difference is None:
+        return say_missing(learner, stratum)
+    n, many = learner.history.lift.policy.count(stratum), words.many("decision")
+    total, low, high = (_signed(n * one) for one in found.difference)
+    share = "" if found.relative is None else f" ({_signed(100.0 * found.relative.value)} %)"
+    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {many} of superarm, between {low} and {high}"
+    return f"{line}{_say_needed(found, many)}"
+
+
+def _say_needed(found: Lift, many: str) -> str:
+    """How many more decisions decide; nothing where that is known already, or cannot be said."""
+    if not found.needed:
+        return ""
+    half = found.needed_at_half or found.needed
+    less = f", {_rounded(half)} with a control share of 50 %" if half < 0.8 * found.needed else ""
+    return f"; about {_rounded(found.needed)} more {many} decide, if the difference stays what it is{less}"
+
+
+def _rounded(n: int) -> str:
+    """A large number, with two digits that count."""
+    return f"{float(f'{n:.2g}'):,.0f}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0.0 else ''}{format_number(value, 3)}"

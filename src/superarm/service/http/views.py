@@ -21,7 +21,7 @@ from superarm.service.domain.events import Armed, Changed, Compacted, Created, E
 from superarm.service.domain.lift import LiftSums, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import advise
-from superarm.service.domain.warnings import list_warnings, say_missing, say_need, warn_of_gap
+from superarm.service.domain.warnings import list_warnings, say_lift, say_missing, say_need, warn_of_gap
 from superarm.service.errors import invalid
 from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
 from superarm.service.storage.base import Store
@@ -93,6 +93,7 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     told = _compared(sums, delta, stratum, floor)
     told |= {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
     told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
+    told["said"] = say_lift(learner, stratum, delta)
     told["earlier"] = [
         replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum, floor))
         for one in reversed(learner.history.earlier)
@@ -103,12 +104,14 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
 def _compared(sums: LiftSums, delta: float, stratum: int | None, floor: float) -> dict[str, Any]:
     """The fields of a reply that a comparison gives; its sums are of rewards above ``floor``."""
     found = measure_lift(sums, delta, stratum)
-    told: Any = {name: None if one is None else replies.IntervalReply(*one) for name, one in found._asdict().items()}
+    told: Any = found._asdict() | {"verdict": found.verdict}
+    for name in ("policy", "control", "difference", "relative"):
+        told[name] = None if told[name] is None else replies.IntervalReply(*told[name])
     for name in ("policy", "control"):
         if (mean := getattr(found, name)) is not None:
             told[name] = replies.IntervalReply(*(floor + end for end in mean))
         told[name] = replies.GroupReply(getattr(sums, name).count(stratum), told[name])
-    return told | {"verdict": found.verdict}
+    return told
 
 
 def _earned(learner: ProblemState, stratum: int | None) -> replies.EarnedReply | None:
