@@ -24,7 +24,6 @@ from dev.earnings.contest import ServedShop
 from dev.earnings.rivals import KnownRates, knows
 from dev.earnings.shops import HELD_OUT, draw_shop
 
-
 KNOWN, CLICKS, GRID = 1_500, 300, 400
 """After so many pulls the bound takes a rate as known; the most clicks and the most different rates that it counts."""
 

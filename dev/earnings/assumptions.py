@@ -56,7 +56,10 @@ def moving(rng: Rng) -> Draft:
     """Forty days; tastes move, three products come each day, and the shop renews its list from what sells elsewhere."""
     market = np.random.default_rng(17)  # the same in all draws, and with it the lists
     n_arms, day = 260, np.arange(40)[:, None]
-    comes, goes = np.maximum(0, np.arange(n_arms) - 139) // 3, np.where(np.arange(n_arms) < 80, np.arange(n_arms) // 2, 99)
+    comes, goes = (
+        np.maximum(0, np.arange(n_arms) - 139) // 3,
+        np.where(np.arange(n_arms) < 80, np.arange(n_arms) // 2, 99),
+    )
     common = np.empty((40, n_arms))
     common[0] = market.normal(size=n_arms)
     for n in range(1, 40):
@@ -149,7 +152,7 @@ CASES = {
         "who needs a tent buys one tent",
         Remedy(
             "one product of a kind",
-            replace(SUBSTITUTES, rule=PartitionMatroid(SUBSTITUTES.visitors.kinds, {n: 1 for n in range(10)}, 6)),
+            replace(SUBSTITUTES, rule=PartitionMatroid(SUBSTITUTES.visitors.kinds, dict.fromkeys(range(10), 1), 6)),
         ),
     ),
     "money": Case(
@@ -184,5 +187,7 @@ CASES = {
     "3,000 products": Case(replace(PLAIN_SHOP, make=ordinary(3_000, 0.02), n_arms=3_000, k=8), "too many to try"),
     "rates of 0.1 %": Case(replace(PLAIN_SHOP, make=ordinary(300, 0.001, 0.8), n_arms=300), "clicks are rare"),
     "best list": Case(replace(PLAIN_SHOP, goal=(0.97, 0.995)), "there is nothing to gain"),
-    "2,000 visits": Case(replace(PLAIN_SHOP, make=ordinary(30, 0.05), n_arms=30, k=5), "no time to learn", visits=2_000),
+    "2,000 visits": Case(
+        replace(PLAIN_SHOP, make=ordinary(30, 0.05), n_arms=30, k=5), "no time to learn", visits=2_000
+    ),
 }

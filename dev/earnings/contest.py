@@ -49,9 +49,7 @@ class ServedShop:
     ``silence=0.0`` makes the same decisions. All draws have the same sequence of segments and of delays.
     """
 
-    def __init__(
-        self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0, way: Way = PLAIN
-    ) -> None:
+    def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0, way: Way = PLAIN) -> None:
         self.shop, self.kind, self.problem, self.visits = shop, shop.kind, shop.problem, visits
         self.keys = streams.run_keys(seeds(seed, len(shop)))
         self.policy, self.way = None if policy is None else for_context(policy, self.problem), way

@@ -42,7 +42,9 @@ def _shop(
     chances = np.stack([p[:, own] for own in arms])[:, None]
     tables = None if people is None else np.stack([people[:, own] for own in arms])
     everything = np.ones((len(draws), 1, n_arms), bool)
-    return Shop(name, kind, make_problem(kind), chances, everything, np.ones((len(draws), n_arms)), place, tables, groups)
+    return Shop(
+        name, kind, make_problem(kind), chances, everything, np.ones((len(draws), n_arms)), place, tables, groups
+    )
 
 
 def _rank(rng: np.random.Generator, p: Floats, shares: Floats, people: Bools | None) -> np.ndarray:

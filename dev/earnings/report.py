@@ -189,7 +189,11 @@ def headline(rows: Rows) -> str:
             f"list over 20,000 visits, and {_say(row, 'first_1000')} it in the first 1,000; the default, which starts "
             f"from the list and learns no tastes, earned {_say(plain, 'total')} the list."
         )
-    mean = {f"{part}{end}": x for part in ("total", "first_1000") for end, x in zip(("", "_error"), gather(own, part), strict=True)}
+    mean = {
+        f"{part}{end}": x
+        for part in ("total", "first_1000")
+        for end, x in zip(("", "_error"), gather(own, part), strict=True)
+    }
     lost = [f"{row['shop']} ({_say(row, 'total')} it)" for row in own if float(row["total"]) < 1.0]
     where = f"it lost in {' and '.join(lost)}" if lost else "it lost in none of them"
     words.append(
@@ -224,7 +228,10 @@ def list_cases(entries: list[Entry]) -> list[dict[str, Any]]:
 
 def shorten(says: str) -> str:
     """The beginning of each of the warnings, which are in full in ``assumptions.csv``."""
-    lines = (" ".join(line.split()[: 3 + WORDS]) + (" …" if len(line.split()) > 3 + WORDS else "") for line in says.split(" || "))
+    lines = (
+        " ".join(line.split()[: 3 + WORDS]) + (" …" if len(line.split()) > 3 + WORDS else "")
+        for line in says.split(" || ")
+    )
     return "; ".join(lines)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dev.earnings.shops import Kind
 from superarm.core import streams
-from superarm.core.arrays import Floats, Ints
+from superarm.core.arrays import Ints
 from superarm.core.tally import Feedback, View
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
@@ -61,7 +61,9 @@ class Rates(Memory):
         r, k = np.nonzero(feedback.action >= 0)
         arms, x = feedback.action[r, k], feedback.outcome[r, k]
         seen = np.ones(x.shape) if feedback.seen is None else feedback.seen[r, k].astype(float)
-        likely = np.einsum("mi,mij->mj", x * seen, self.click[r]) + np.einsum("mi,mij->mj", (1.0 - x) * seen, self.none[r])
+        likely = np.einsum("mi,mij->mj", x * seen, self.click[r]) + np.einsum(
+            "mi,mij->mj", (1.0 - x) * seen, self.none[r]
+        )
         self.likely[r, arms] += weight * self.policy.power * likely
         now = self.likely[r, arms]
         chances = np.exp(now - now.max(1, keepdims=True))

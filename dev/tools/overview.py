@@ -30,7 +30,9 @@ POLICIES = {
 def main() -> None:
     """Draw and write the picture; print its numbers."""
     with matplotlib.rc_context(INKED), figure_settings("overview"), Path(sys.argv[1]).open(newline="") as file:
-        write_svg(draw(list(csv.DictReader(file))), PICTURE, "Earnings so far over those of the shop's own list, over visits")
+        write_svg(
+            draw(list(csv.DictReader(file))), PICTURE, "Earnings so far over those of the shop's own list, over visits"
+        )
 
 
 def draw(rows: list[dict[str, str]]) -> Any:

@@ -71,7 +71,9 @@ def of_contest(draws: Draws) -> Iterator[Floor]:
         behind += [f"{shop} ({mine:.3f}, {other:.3f})"] if mine <= other else []
     yield Floor("from nothing: ahead of kl_moss in every shop", f"behind in {', '.join(behind) or 'none'}", not behind)
     total, first = draws.all(LIST, "total"), draws.all(LIST, "first_1000")
-    yield Floor("from the list: above it in 99 % of runs", f"{(total >= 1.0).mean():.1%}", (total >= 1.0).mean() >= 0.99)
+    yield Floor(
+        "from the list: above it in 99 % of runs", f"{(total >= 1.0).mean():.1%}", (total >= 1.0).mean() >= 0.99
+    )
     yield Floor("from the list: worst ≥ .98", f"{total.min():.3f}", total.min() >= 0.98)
     yield Floor("from the list, first 1,000: median ≥ 1.01", f"{np.median(first):.3f}", np.median(first) >= 1.01)
     yield Floor("from the list, first 1,000: worst ≥ .95", f"{first.min():.3f}", first.min() >= 0.95)
@@ -101,7 +103,9 @@ def of_instances(runs: int) -> Iterator[Floor]:
     """Floors about runs that keep to a wrong arm."""
     locked, policy = 0, pooled_thompson()
     for mean, share, n in PLAIN:
-        plan = Plan((Arm("independent", 0.0, 1.0), *[Arm("independent", 0.0, share)] * (n - 1)), 1, mean, "equal", 20_000)
+        plan = Plan(
+            (Arm("independent", 0.0, 1.0), *[Arm("independent", 0.0, share)] * (n - 1)), 1, mean, "equal", 20_000
+        )
         locked += round(assess(policy, plan, runs, SEED).locked * runs)
     yield Floor("locked runs of 320 on plain instances: ≤ 1", f"{locked} of {runs * len(PLAIN)}", locked <= 1)
     pairs = {name: [assess(one, plan, 20, SEED) for one in (policy, kl_moss())] for name, plan in known().items()}
