@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dev.earnings import assumptions, commands, floors, report, service
+from dev.benchmarks import floors
+from dev.earnings import assumptions, commands, report, service
 from dev.earnings.assumptions import CASES, corrected, without_robots
 from dev.earnings.contest import ServedShop, Way
 from dev.earnings.rivals import BinnedThompson, KnownRates

@@ -1,4 +1,4 @@
-"""What was promised of the default policy, beside what it does: ``python -m dev.earnings.floors``.
+"""What was promised of the default policy, beside what it does: ``python -m dev.benchmarks.floors``.
 
 Reads ``draws.csv`` and ``assumptions.csv`` of ``python -m dev.earnings``, and plays a best list, plain instances and
 those of ``dev.benchmarks.adversary`` itself: some ten minutes. Misses are said.

@@ -124,7 +124,7 @@ LOOKS = (1.0, 0.75, 0.6, 0.5, 0.4, 0.33)
 
 def corrected(outcome: Floats) -> Floats:
     """Outcomes (R, k, n_items) as if all places were looked at alike."""
-    return np.swapaxes(Positions(LOOKS).correct(np.swapaxes(outcome, 0, 1)), 0, 1)
+    return np.swapaxes(Positions(np.array(LOOKS)).correct(np.swapaxes(outcome, 0, 1)), 0, 1)
 
 
 def without_robots(outcome: Floats) -> Floats:
@@ -133,9 +133,8 @@ def without_robots(outcome: Floats) -> Floats:
 
 
 PLAIN_SHOP = Kind(ordinary(200, 0.025), 200, 6, "one", held_out=True, **LATE)
-SUBSTITUTES = Kind(
-    needs, 120, 6, "one", held_out=True, goal=None, visitors=Choosers(by_arm("substitutes", NEEDS), DEMAND), **LATE
-)
+KIND_OF_ARM = by_arm("substitutes", NEEDS)
+SUBSTITUTES = Kind(needs, 120, 6, "one", held_out=True, goal=None, visitors=Choosers(KIND_OF_ARM, DEMAND), **LATE)
 MONEY = Kind(money, 200, 6, "one", held_out=True, spread=0.8, in_full=True, **LATE)
 FILTER = Remedy("leave out visits that clicked everything", way=Way(without_robots))
 
@@ -152,7 +151,7 @@ CASES = {
         "who needs a tent buys one tent",
         Remedy(
             "one product of a kind",
-            replace(SUBSTITUTES, rule=PartitionMatroid(SUBSTITUTES.visitors.kinds, dict.fromkeys(range(10), 1), 6)),
+            replace(SUBSTITUTES, rule=PartitionMatroid(KIND_OF_ARM, dict.fromkeys(range(10), 1), 6)),
         ),
     ),
     "money": Case(

@@ -172,8 +172,8 @@ class ServedShop:
 
     def _follow(self, ranking: list[int]) -> None:
         """Go on with another list; what was learnt stays."""
-        self.policy: Any = replace(self.policy, baseline=tuple(ranking))
-        self.memory.policy = self.policy
+        policy: Any = self.policy
+        self.policy = self.memory.policy = replace(policy, baseline=tuple(ranking))
         self.memory.adopt(self.memory.tally)
 
     def _value(self, slates: Ints, segment: int) -> Floats:

@@ -20,8 +20,8 @@ LIST, LEARNT = "pooled_thompson, list", "learnt items"
 FROM_LIST, REMEDIED = "from the list", "with the remedy"
 """Policies that the report names: two of the contest, and what is done where assumptions fail."""
 
-WORDS = 12
-"""So many words of a warning are in the table."""
+WORDS, SEPARATOR = 15, " || "
+"""So many words of a warning are in the table, and what stands between warnings."""
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of ``earnings.csv``, as they are written or as they are read."""
@@ -189,16 +189,15 @@ def headline(rows: Rows) -> str:
             f"list over 20,000 visits, and {_say(row, 'first_1000')} it in the first 1,000; the default, which starts "
             f"from the list and learns no tastes, earned {_say(plain, 'total')} the list."
         )
-    mean = {
-        f"{part}{end}": x
-        for part in ("total", "first_1000")
-        for end, x in zip(("", "_error"), gather(own, part), strict=True)
-    }
+    mean: dict[str, float] = {}
+    for part in ("total", "first_1000"):
+        mean[part], mean[f"{part}_error"] = gather(own, part)
     lost = [f"{row['shop']} ({_say(row, 'total')} it)" for row in own if float(row["total"]) < 1.0]
     where = f"it lost in {' and '.join(lost)}" if lost else "it lost in none of them"
     words.append(
         f"In the mean of all {len(own)} held-out shops, the default, starting from the list, earned "
-        f"{_say(mean, 'total')} the list over 20,000 visits and {_say(mean, 'first_1000')} it in the first 1,000; {where}."
+        f"{_say(mean, 'total')} the list over 20,000 visits and {_say(mean, 'first_1000')} it in the first 1,000; "
+        f"{where}."
     )
     return " ".join(words)
 
@@ -228,11 +227,11 @@ def list_cases(entries: list[Entry]) -> list[dict[str, Any]]:
 
 def shorten(says: str) -> str:
     """The beginning of each of the warnings, which are in full in ``assumptions.csv``."""
-    lines = (
-        " ".join(line.split()[: 3 + WORDS]) + (" …" if len(line.split()) > 3 + WORDS else "")
-        for line in says.split(" || ")
-    )
-    return "; ".join(lines)
+    short = []
+    for line in filter(None, says.split(SEPARATOR)):
+        words = line.split()
+        short.append(" ".join(words[:WORDS]) + (" …" if len(words) > WORDS else ""))
+    return "; ".join(short)
 
 
 def format_cases(rows: list[dict[str, Any]]) -> str:

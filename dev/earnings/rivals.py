@@ -1,4 +1,4 @@
-"""What superarm's policies are compared with: a rule that anybody writes in an afternoon, and one that knows the rates."""
+"""What superarm's policies are compared with: a rule of an afternoon, and one that knows the rates."""
 
 from typing import Any
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from dev.benchmarks.warned import Played
 from dev.earnings.contest import ServedShop
+from dev.earnings.report import SEPARATOR
 from dev.earnings.shops import Shop
 from superarm.core.arrays import Floats, Ints
 from superarm.decisions import open_record
@@ -22,7 +23,6 @@ from superarm.service.schemas import AskBody
 VIEWS, LATE, BEGINNING = 6_000, 300, 40
 """So many views are replayed, each finished so many views later; warnings are told apart by their first letters."""
 
-SEPARATOR = " || "
 REFIT = 50
 """After so many views the policy of the replay is asked, so that it learns what all products have in common."""
 

@@ -42,11 +42,11 @@ class Kind:
     ``form`` is ``one`` (one slate for all visitors, who are alike), ``items`` (one slate for all, segments are items),
     ``context`` (a slate for each segment) or ``hidden`` (one slate for all; segments exist, and nobody knows them). A
     click is told up to ``delay`` visits later, and with the chance ``lost`` never; what is not clicked is never told. A
-    purchase varies by ``spread``, the deviation of its logarithm; ``limit`` is the amount that counts 1, and more is told
-    as 1, whereas earnings count ``in_full`` or as they are told. With ``drifts`` the taste of visitors changes.
+    purchase varies by ``spread``, the deviation of its logarithm; ``limit`` is the amount that counts 1, and more is
+    told as 1, whereas earnings count ``in_full`` or as they are told. With ``drifts`` the taste of visitors changes.
     ``visitors`` says what the products of a page do to one another, ``bots`` which share of visits click everything,
-    ``rule`` is the rule that slates obey, if there is one, and ``goal`` which share of the best slates' earnings the list
-    has: between two shares. With None the generator gives products in the list's order.
+    ``rule`` is the rule that slates obey, if there is one, and ``goal`` which share of the best slates' earnings the
+    list has: between two shares. With None the generator gives products in the list's order.
     """
 
     make: Callable[[Rng], Draft]
@@ -77,8 +77,9 @@ class Shop:
     """Draws of one kind of shop, R of them, as arrays: (R, n_phases, n_segments, n_arms) and so on.
 
     ``ranking`` (n_arms,) is the shop's own ranking of its products, the same in all draws: its first places that are
-    for sale are the present list; ``lists`` (n_phases, n_arms) are those of a list that moves. Where visitors are known people, ``people`` (R, n_people, n_arms) says who takes
-    what, and those of segment n are from ``groups[n]`` to ``groups[n + 1] - 1``.
+    for sale are the present list; ``lists`` (n_phases, n_arms) are those of a list that moves. Where visitors are known
+    people, ``people`` (R, n_people, n_arms) says who takes what, and those of segment n are from ``groups[n]`` to
+    ``groups[n + 1] - 1``.
     """
 
     name: str

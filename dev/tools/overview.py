@@ -1,6 +1,6 @@
 """Draw docs/overview.svg: what superarm earns beside a shop's present list, over visits.
 
-``python -m dev.tools.overview results/earnings/curves.csv`` takes the curves that ``python -m dev.earnings`` has written.
+``python -m dev.tools.overview results/earnings/curves.csv`` takes the curves that ``python -m dev.earnings`` writes.
 """
 
 import csv
