@@ -96,7 +96,7 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
         await play(http, 400, np.random.default_rng(1))
         page = (await http.get("/")).text
         assert re.search(r"per decision ± [\d.]+, newest quarter; baseline or control 0\.\d+ ± [\d.]+; estimated", page)
-        assert re.search(r"between \+[\d.]+ and \+[\d.]+, since it began", page)
+        assert re.search(r"\+\d+ \(\+\d+ %\) in \d+ decisions of superarm, between \+\d+ and \+\d+", page)
         assert "as expected: silence counts as 0" in page
         lift = (await http.get("/v1/problems/p/lift")).json()
         metrics = (await http.get("/metrics")).text

@@ -29,7 +29,7 @@ def test_the_demo_serves_visitors(tmp_path):
     assert asked >= EDITED + 20
     assert sorted(arm["arm"] for arm in arms) == sorted(make_readership(0))
     assert sum(arm["pulls"] for arm in arms) > 0
-    assert "Is it learning" in page
+    assert "What does it earn" in page
     assert list(kernels.iterdir()) == [], "nobody has to wait for kernels"
     assert set(Path(tempfile.gettempdir()).glob("superarm-demo-*")) <= before
     done = invoke("verify", "--db", server.db)

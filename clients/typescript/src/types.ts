@@ -244,6 +244,12 @@ export interface EarlierLift {
   relative: IntervalReply | null;
   /** `better`, `worse` or `open`. */
   verdict: string;
+  /** How the intervals were made: `large` by the central limit theorem, `bounded` by the largest reward that there can be, `planned` for the planned end alone. */
+  method: string;
+  /** About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that cannot be said. Of a planned comparison, how many are awaited until it speaks. */
+  needed: number | null;
+  /** About how many decisions would, with a control share of a half. */
+  needed_at_half: number | null;
 }
 
 /** The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates. */
@@ -514,6 +520,12 @@ export interface LiftReply {
   left_out: number;
   /** Whether the guardrail shows the control slate. */
   fallback: boolean;
+  /** How the intervals were made: `large` by the central limit theorem, `bounded` by the largest reward that there can be, `planned` for the planned end alone. */
+  method: string;
+  /** About how many more decisions decide, if the difference stays what it is; 0 if it is decided, null if that cannot be said. Of a planned comparison, how many are awaited until it speaks. */
+  needed: number | null;
+  /** About how many decisions would, with a control share of a half. */
+  needed_at_half: number | null;
   /** The item or the segment that is compared; null for the whole reward of all decisions. */
   item?: string | null;
   /** What the policy earns, beside what was estimated; null before the first decision has finished. */
@@ -522,6 +534,8 @@ export interface LiftReply {
   missing?: string;
   /** The comparisons before this one, the newest first. */
   earlier?: EarlierLift[];
+  /** The result in a sentence. */
+  said?: string;
 }
 
 /** Parameters that are linear in the features, learnt by ridge regression. */
@@ -822,6 +836,8 @@ export interface Settings {
   table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
   /** After how many seconds a table may be used no more; null for no limit. */
   table_expires_s?: number | null;
+  /** The planned end of the comparison with the control share: after so many decisions, or a date (ISO 8601 with a time zone). Then it speaks once, with a narrower interval. Null: look as often as you like. */
+  planned?: number | string | null;
 }
 
 /** Settings to change; what is left out stays. */
@@ -862,6 +878,8 @@ export interface SettingsBody {
   table_rows?: 16 | 32 | 64 | 128 | 256 | 512 | 1024;
   /** After how many seconds a table may be used no more; null for no limit. */
   table_expires_s?: number | null;
+  /** The planned end of the comparison with the control share: after so many decisions, or a date (ISO 8601 with a time zone). Then it speaks once, with a narrower interval. Null: look as often as you like. */
+  planned?: number | string | null;
 }
 
 /** A named slot of the slate. */

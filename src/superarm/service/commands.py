@@ -108,6 +108,22 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
     click.echo(f"{n} rows in {target}")
 
 
+@click.command()
+@click.argument("problem")
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
+@click.option("--key", envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scope read.")
+def lift(problem: str, url: str, key: str | None) -> None:
+    """Say what superarm gained against the control share of PROBLEM, and how many more decisions decide."""
+    from superarm.service.client import connect, quote_name
+
+    with contextlib.closing(connect(url, key, retry_for=5.0)) as service:
+        told = service.problem(problem).lift()
+        warnings = service.call("GET", f"/v1/problems/{quote_name(problem)}")["warnings"]
+    click.echo(f"{told['verdict']}: {told['said']}")
+    for warning in warnings:
+        click.echo(f"warning: {warning}")
+
+
 @click.command("import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
@@ -305,4 +321,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, learn, verify, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, learn, lift, verify, export, import_, backup, compact, keys, mcp]

@@ -18,6 +18,8 @@ class PageView(NamedTuple):
     page: int = 0
     items: int = 0
     decision: str = ""
+    since: str = ""
+    until: str = ""
 
     def pairs(self, *left_out: str, **change: Any) -> list[tuple[str, str]]:
         """The view as names and values, without what has its default."""
@@ -54,6 +56,21 @@ def view_of(query: bytes) -> PageView:
     numbers: Any = {name: whole_number(last.pop(name, "")) for name in ("page", "items")}
     sort = last.pop("sort", "value")
     return PageView(**last, sort=sort if sort in SORTS else "value", **numbers)
+
+
+def days(view: PageView) -> tuple[int, int]:
+    """The first moment of the dates that the address asks for, and the first after them, in milliseconds; 0 for none.
+
+    >>> days(PageView(since="2026-03-01", until="2026-03-02")), days(PageView(since="soon"))
+    ((1772323200000, 1772496000000), (0, 0))
+    """
+    found = []
+    for text, more in ((view.since, 0), (view.until, DAY_MS)):
+        try:
+            found.append(int(1000 * datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) + more)
+        except ValueError:
+            found.append(0)
+    return found[0], found[1]
 
 
 def date_label(at: float, span: float) -> str:

@@ -16,6 +16,7 @@ from superarm.service.console.address import PageView
 from superarm.service.domain import intervals
 from superarm.service.domain.intervals import Band
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import fixed_slate
 
 ARMS_PER_PAGE, ITEMS_PER_PAGE = 20, 12
 HEAT_LEVELS = 9
@@ -103,16 +104,42 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     return table | {"page": page, "last": last, "total": len(items)}
 
 
-def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict[str, Any]:
+def list_now(state: ProblemState) -> list[int]:
+    """The slate that is shown without a policy, with the next arms of the ranking for retired ones; empty if unknown."""
+    named, settings = state.settings.control_slate, state.settings
+    names = named if isinstance(named, list) else list(settings.policy.baseline or ())[: state.problem.k]
+    return fixed_slate(state, names, ~state.retired) if names else []
+
+
+def came_and_left(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict[str, Any]:
+    """What of a slate is not in the list, what of the list it lacks, and what each arm was seen to do so far."""
+    listed, (tally, _), item = list_now(state), state.overall(stratum), _item(stratum)
+    left = [j for j in listed if j not in arms]
+    every = np.array([*arms, *left], np.int64)
+    seen, means = tally.pulls[0, every], _means(state, tally, every, item)
+    known = intervals.known_means(tally, state.problem.support, every)
+    brought = known.total @ state.problem.weights if item is None else known.total[:, item]
+    if isinstance(tally, TotalTally) or state.problem.thresholds is not None:
+        brought = np.full(len(every), np.nan)
+    facts = list(zip(means.tolist(), seen.astype(int).tolist(), brought.tolist(), strict=True))
+    new = {state.arms.all[j] for j in arms if listed and j not in listed}
+    gone = [(state.arms.all[j], *fact) for j, fact in zip(left, facts[len(arms) :], strict=True)]
+    return {"facts": facts, "new": new, "gone": gone}
+
+
+def worth(
+    state: ProblemState, arms: Sequence[int], stratum: int | None, adds: Sequence[float] | None = None
+) -> dict[str, Any]:
     """The value of a slate at the estimates, with its interval, in total, by one item or in one segment.
 
-    Its rows are what the arms add to those before them, as bars on a line of 100. For groups of visitors that were
-    learnt, no interval is known.
+    Its rows are what the arms add to those before them, as bars on a line of 100: at the policy's estimates, where it
+    ``adds``, otherwise at the means. For groups of visitors that were learnt, no interval is known.
     """
     problem, slate, learnt = state.chooser.problem, np.array(arms, np.int64), state.chooser is not state.learner
     if isinstance(state.tally, TotalTally):
         shares, (value, low, high) = state.tally.model.shares(len(slate))[0, slate], state.tally.model.worth(slate)
-        return {"rows": _bars(state, arms, shares.tolist(), 0.0, value), "value": value, "range": (low, high)}
+        shown = {"rows": _bars(state, arms, shares.tolist(), 0.0, value), "value": value, "range": (low, high)}
+        return shown | came_and_left(state, arms, stratum)
     if learnt:
         entries = Band(*[intervals.known_means(state.chooser.tally, problem.support, slate).mean] * 3)
     else:
@@ -122,9 +149,10 @@ def worth(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
     found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
-    rows = _bars(state, arms, found[1][0].tolist(), found[1][1], value)
+    rows = _bars(state, arms, adds or found[1][0].tolist(), found[1][1], sum(adds) if adds else value)
     low, value, high = ((problem.floor if item is None else 0.0) + part for part in (low, value, high))
-    return {"rows": rows, "value": value, "range": None if learnt else (low, high)}
+    shown = {"rows": rows, "value": value, "range": None if learnt else (low, high), "decided": bool(adds)}
+    return shown | came_and_left(state, arms, stratum)
 
 
 def _bars(state: ProblemState, arms: Sequence[int], gains: list[float], start: float, value: float) -> list[Any]:

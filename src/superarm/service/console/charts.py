@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from superarm.service.console.address import date_label, moment
 from superarm.service.domain.history import History, Stretch, join_stretches
-from superarm.service.domain.lift import mean_interval
+from superarm.service.domain.lift import MeanInterval, mean_interval
 from superarm.service.domain.problem import ProblemState
 
 MAX_POINTS, FEWEST_POINTS, DECISIONS_PER_POINT = 48, 8, 10
@@ -74,9 +74,24 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
     return charts
 
 
-def reward_points(history: History, needed: frozenset[int], stratum: int | None = None) -> dict[str, list[Point]]:
-    """Rewards per decision over time, of the policy and of the baseline, in total or of one stratum."""
-    chosen = [one for one in history.stretches if one.at]
+def _between(history: History, dates: tuple[int, int]) -> list[Stretch]:
+    return [one for one in history.stretches if one.at and dates[0] <= one.at < (dates[1] or math.inf)]
+
+
+def means_between(
+    history: History, needed: frozenset[int], stratum: int | None, dates: tuple[int, int]
+) -> dict[str, tuple[int, MeanInterval | None]]:
+    """How many decisions of some dates have finished, and their mean reward, of the policy and of the baseline."""
+    joined = join_stretches(_between(history, dates))
+    parts = {of: getattr(joined, of).of(stratum) for of in ("policy", "baseline")}
+    return {of: (part.count, mean_interval(part, needed)) for of, part in parts.items()}
+
+
+def reward_points(
+    history: History, needed: frozenset[int], stratum: int | None = None, dates: tuple[int, int] = (0, 0)
+) -> dict[str, list[Point]]:
+    """Rewards per decision over time, of the policy and of the baseline, in total or of one stratum, and some dates."""
+    chosen = _between(history, dates)
     enough = sum(one.policy.of(stratum).count for one in chosen) // DECISIONS_PER_POINT
     k = max(1, -(-len(chosen) // min(MAX_POINTS, max(FEWEST_POINTS, enough))))
     while True:

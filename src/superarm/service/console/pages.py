@@ -1,6 +1,9 @@
 """What each page shows, as plain data for its template. No page asks a policy: looking changes no later decision."""
 
 import asyncio
+import math
+import time
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,6 +22,9 @@ from superarm.service.http.service import Principal, Service, permit
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
+MAX_SHOWN_PROBLEMS, MANY_ARMS, FRESH_S = 200, 2_000, 10.0
+"""Policies of problems with more arms are not asked for their estimates, of others not more often."""
+
 MAX_ITEMS_SHOWN, MAX_SHOWN_VERSIONS, MAX_SHOWN_CHANGES, FEATURES_SHOWN = 40, 50, 20, 3
 Data = dict[str, Any]
 
@@ -32,6 +38,7 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service, self._coordinator = service, service.coordinator
+        self._known: dict[Key, tuple[float, tuple[tuple[int, ...], list[float]] | None]] = {}
 
     async def home(self, who: Principal, query: bytes) -> Page:
         """One problem: that of the address, or the busiest."""
@@ -44,12 +51,41 @@ class Pages:
         stratum = state.strata.get(view.item) if view.item else None
         found = await self._find_decision((*key, view.decision), state) if view.decision else {}
 
+        adds = await self._adds(key, state) if stratum is None else None
+
         def read(state: ProblemState) -> Data:
             state.flush()
-            return _problem_data(state, view, stratum, self._health(self._coordinator.ledger.n_pending.get(key, 0)))
+            health = self._health(self._coordinator.ledger.n_pending.get(key, 0))
+            return _problem_data(state, view, stratum, health, adds)
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
+
+    async def _adds(self, key: Key, state: ProblemState) -> tuple[tuple[int, ...], list[float]] | None:
+        """What the arms of the last slate add by the policy's estimates, which are asked for now and then."""
+        if (last := state.history.last) is None or state.problem.n_arms > MANY_ARMS:
+            return None
+        at, known = self._known.get(key, (-math.inf, None))
+        if time.monotonic() - at > FRESH_S or known is None or known[0] != last.action:
+            try:
+                found = await views.explain(self._coordinator, *key, last.id, 0, last.action)
+                known = last.action, [one.estimated_gain for one in found.arms]
+            except (RequestError, StoreUnavailable, InvalidArgument):  # erased, or chosen in another way
+                known = None
+            self._known[key] = time.monotonic(), known
+        return known
+
+    async def problems(self, who: Principal, query: bytes) -> Page:
+        """All problems: what each gained, and what is wrong."""
+        permit(who, "read")
+        rows, names = [], await self._coordinator.ownership.names(who.tenant)
+        for name in names[:MAX_SHOWN_PROBLEMS]:
+            try:
+                await self._coordinator.ownership.enter((who.tenant, name), creates=False)
+                rows.append(await self._coordinator.read(who.tenant, name, partial(_row, name), THREAD_SIZE))
+            except (RequestError, StoreUnavailable) as error:
+                rows.append({"name": name, "wrong": str(error)})
+        return ("problems.html", self._frame(who, "", names) | {"rows": rows, "total": len(names)})
 
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
@@ -121,9 +157,19 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(state: ProblemState, view: PageView, stratum: int | None, health: verdicts.Health) -> Data:
+def _row(name: str, state: ProblemState) -> Data:
+    state.flush()
+    last = max((one.at for one in state.history.stretches), default=0)
+    about = {"decisions": state.decisions, "last": last, "warnings": list_warnings(state)}
+    return {"name": name, "wrong": "", "tile": verdicts.judge_lift(state, None), "words": state.words, **about}
+
+
+def _problem_data(
+    state: ProblemState, view: PageView, stratum: int | None, health: verdicts.Health, adds: Any = None
+) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
-    points = charts.reward_points(history, state.weighty_items, stratum)
+    dates = address.days(view)
+    points = charts.reward_points(history, state.weighty_items, stratum, dates)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
     table, last = arms.list_arms(state, view, stratum), history.last
     finished = history.complete + history.expired
@@ -135,12 +181,14 @@ def _problem_data(state: ProblemState, view: PageView, stratum: int | None, heal
     about |= {"segments": [name for name in named if named[name] < 0]}
     about |= {"warnings": list_warnings(state), "paused": settings.paused, "totals": state.problem.reward.totals}
     curve = {"charts": charts.draw(shown), "curves": [name for name, _ in shown], "finished": finished}
+    curve["between"] = charts.means_between(history, state.weighty_items, stratum, dates) if any(dates) else {}
+    gains = adds[1] if adds and last is not None and adds[0] == last.action else None
     feedback = {"history": history, "pending": health.pending, "learnt": views.items(state)}
     return {
         "tiles": verdicts.list_tiles(state, stratum, health),
         "table": table,
         "heat": arms.heat_map(state, table["numbers"], view.items),
-        "slate": None if last is None else arms.worth(state, last.action, stratum),
+        "slate": None if last is None else arms.worth(state, last.action, stratum, gains),
         **(about | curve | feedback),
     }
 

@@ -66,7 +66,7 @@ class Console:
     def routes(self) -> list[Route]:
         """All of them."""
         pages = self._pages
-        shown = {"": pages.home, "versions": pages.versions}
+        shown = {"": pages.home, "versions": pages.versions, "problems": pages.problems}
         guarded = {"export/{name}": self._export} | {name: _page(one) for name, one in shown.items()}
         return [
             *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.output.table import format_number
-from superarm.service.domain.lift import Lift, MeanInterval, difference, join_moments, mean_interval, measure_lift
+from superarm.service.domain.lift import Lift, MeanInterval, mean_interval, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
-from superarm.service.domain.warnings import say_missing
+from superarm.service.domain.warnings import say_lift, say_missing
 
 FEW = 20
 """Below so many finished decisions nothing is concluded."""
@@ -66,13 +66,7 @@ def plus_minus(mean: MeanInterval) -> str:
 
 def list_tiles(state: ProblemState, stratum: int | None, health: Health) -> list[Tile]:
     """The answers about a problem, or about one of its strata."""
-    found = [
-        tell_earnings(state, stratum),
-        judge_lift(state, stratum),
-        judge_learning(state, stratum),
-        judge_guard(state),
-    ]
-    found.append(judge_health(state, health))
+    found = [tell_earnings(state, stratum), judge_lift(state, stratum), judge_guard(state), judge_health(state, health)]
     return [tile for tile in found if tile is not None]
 
 
@@ -100,10 +94,10 @@ def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
         return Tile("alone", "Unknown", say_missing(state), facts=facts)
     found = measure_lift(sums, stratum=stratum)
     counts = [one.count(stratum) for one in (sums.policy, sums.control)]
-    facts |= {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count()}
+    facts |= {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count(), "method": found.method}
     if found.difference is None:
         return Tile("control", "Too early", say_missing(state, stratum), facts=facts)
-    line = f"{_say_lift(found, words.unit)}, since it began"
+    line = say_lift(state, stratum)
     word, kind = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}[found.verdict]
     return Tile("control", word, line, kind, facts)
 
@@ -113,23 +107,6 @@ def _say_lift(found: Lift, unit: str) -> str:
     value, low, high = (signed(one, 2) for one in found.difference or ())
     share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
     return f"{value} {unit}".strip() + f"{share}, between {low} and {high}"
-
-
-def judge_learning(state: ProblemState, stratum: int | None = None) -> Tile:
-    """Whether late decisions earn more than early ones."""
-    parts = [one for stretch in state.history.stretches if (one := stretch.policy.of(stratum)).count]
-    quarter, needed = max(1, len(parts) // 4), state.weighty_items
-    if len(parts) < 8:
-        n = sum(one.count for one in parts)
-        line = f"{n:,} {state.words.many('decision')} with a known reward; a few more are needed"
-        return Tile("learning", "Too early", line)
-    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
-    if gained is None or not math.isfinite(gained.reach):
-        return Tile("learning", "Too early", "too few rewards are known")
-    line = f"{signed(gained.value, 2)}{plus_minus(gained)} {state.words.unit}".strip() + " since the start"
-    if abs(gained.value) <= gained.reach:
-        return Tile("learning", "Unclear", line)
-    return Tile("learning", "Yes", line, "good") if gained.value > 0.0 else Tile("learning", "Falling", line, "bad")
 
 
 def judge_guard(state: ProblemState) -> Tile | None:
@@ -158,6 +135,9 @@ def judge_health(state: ProblemState, health: Health) -> Tile:
     if finished >= FEW and silent > ALARMING_SHARE * finished:
         facts |= {"late": history.late > 0.5 * silent}
         return Tile("health", "Starved", f"{silent / finished:.0%} of {many} ended without all feedback", "bad", facts)
+    if (seen := history.behaviour).programs:
+        line = f"{seen.whole / seen.decisions:.1%} of {many} are of programs, which are counted as people"
+        return Tile("health", "Programs", line, "bad", facts)
     if state.decisions >= FEW and not finished:
         return Tile("health", "Waiting", f"no feedback yet on {state.decisions:,} {many}", "open", facts)
     return Tile("health", "Yes", f"{health.pending:,} {many} await feedback", "good", facts)

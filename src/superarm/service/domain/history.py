@@ -83,6 +83,7 @@ class LastSlate(Struct, frozen=True, array_like=True):
 
     t: int
     action: tuple[int, ...]
+    id: str = ""
 
 
 class History(Struct):
@@ -151,7 +152,8 @@ class History(Struct):
     def remember_slate(self, asked: Asked) -> None:
         """Remember the slate that the policy chose, if no later round is known."""
         if self.last is None or asked.t >= self.last.t:
-            self.last = LastSlate(asked.t, asked.action if asked.policy_action is None else asked.policy_action)
+            chosen = asked.action if asked.policy_action is None else asked.policy_action
+            self.last = LastSlate(asked.t, chosen, asked.id)
 
     def follow(
         self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Claims | None, cascade: bool

@@ -132,12 +132,6 @@ def _mean(m: RewardMoments) -> MeanInterval:
     return MeanInterval(value, 1.96 * math.sqrt(spread / m.n))
 
 
-def difference(a: RunningMoments, b: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
-    """The mean of ``a`` minus that of ``b``, with its 95 % interval (Welch's, for large numbers)."""
-    x, y = mean_interval(a, needed), mean_interval(b, needed)
-    return None if x is None or y is None else MeanInterval(x.value - y.value, math.hypot(x.reach, y.reach))
-
-
 class GroupSums(BoundedSums, array_like=True):
     """Rewards of decisions about all items; ``items`` has those of decisions about one item, by the item.
 
@@ -359,8 +353,8 @@ def measure_lift(sums: LiftSums, delta: float = 0.05, stratum: int | None = None
         return found._replace(method="planned" if large else "bounded")
     if abs(gap) > reach:
         return found._replace(needed=0, needed_at_half=0)
-    needed = [_needed(groups, gap, side, half) for half in (False, True)]
-    return found._replace(needed=needed[0], needed_at_half=needed[1])
+    needed, at_half = _needed(groups, gap, side)
+    return found._replace(needed=needed, needed_at_half=at_half)
 
 
 def _relative(gap: MeanBounds, control: MeanBounds) -> MeanBounds | None:
@@ -369,24 +363,28 @@ def _relative(gap: MeanBounds, control: MeanBounds) -> MeanBounds | None:
         return None
     low = gap.low / (control.high if gap.low > 0.0 else control.low)
     high = gap.high / (control.low if gap.high > 0.0 else control.high)
-    return MeanBounds(gap.value / control.value, low, high)
+    return MeanBounds(gap.value / control.value, max(low, -1.0), high)
 
 
-def _needed(groups: tuple[list[Stratum], ...], gap: float, side: float, half: bool) -> int | None:
-    """How many more decisions it takes until the interval for large numbers leaves out 0, with half as control."""
+def _needed(groups: tuple[list[Stratum], ...], gap: float, side: float) -> tuple[int | None, int | None]:
+    """How many more decisions it takes until the interval for large numbers leaves out 0; and with half as control.
+
+    The second is how many there were if all were made anew.
+    """
     counts = [sum(one.sums.n for one in own) for own in groups]
-    n, variance = sum(counts), 0.0
-    for count, own in zip(counts, groups, strict=True):
-        each = count * sum(one.share**2 * one.sums.spread / one.sums.n**2 for one in own)
-        variance += each * (2.0 if half else n / count)
-    few = min(effective_number(one) for own in groups for one in own)
-    low = 0 if half else int(n * min(ENOUGH / max(few, 1.0), float(MAX_NEEDED)))
-    low, high = max(low, n if not half else 1), MAX_NEEDED
-    while low < high:
-        middle = (low + high) // 2
-        enough = sequence_factor(middle, side, EXPECTED) ** 2 * variance / middle < gap * gap
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return None if low >= MAX_NEEDED else low if half else low - n
+    n, parts = sum(counts), zip(counts, groups, strict=True)
+    each = [count * sum(one.share**2 * one.sums.spread / one.sums.n**2 for one in own) for count, own in parts]
+    spreads = sum(n * one / count for one, count in zip(each, counts, strict=True)), 2.0 * sum(each)
+    few = max(1.0, min(effective_number(one) for own in groups for one in own))
+    total, at_half = (_first(gap, side, spread) for spread in spreads)
+    return None if total is None else max(total, math.ceil(n * ENOUGH / few)) - n, at_half
+
+
+def _first(gap: float, side: float, spread: float) -> int | None:
+    """After how many decisions the interval leaves out 0, if ``spread`` is the variance of the difference times them."""
+    sizes = np.geomspace(10.0, MAX_NEEDED, 2_000)
+    enough = sequence_factor(sizes, side, EXPECTED) ** 2 * spread / sizes < gap * gap
+    return int(sizes[enough.argmax()]) if enough.any() else None
 
 
 RESUMED_DECISIONS = 50

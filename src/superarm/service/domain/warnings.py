@@ -17,8 +17,8 @@ LARGE_SHARE = 0.2
 CAPPED = 0.03
 """From such a share of amounts at the limit on, of all that was told, too much of them may be above it."""
 
-MOVED = 0.25
-"""From such a share of the first arms of a list on, twice as many as a slate has, it is not today's."""
+MOVED, FEW_ARMS = 0.25, 3
+"""From such a share of the first arms of a list on, twice as many as a slate has, and from so many, it is not today's."""
 
 MANY_SCORES, BEYOND = 100, 0.01
 """From so many scores on, so large a share of them beyond the scale is too much."""
@@ -106,8 +106,8 @@ def _from_behaviour(learner: ProblemState) -> list[str]:
     one, many, arms = words.one("slate"), words.many("decision"), words.many("arm")
     if seen.programs:
         return [
-            f"in {seen.whole:,} of {seen.decisions:,} {many} there was a {words.one('outcome')} of every "
-            f"{words.one('arm')}, by chance it would be {seen.whole_expected:.0f}: these are programs rather than "
+            f"in {seen.whole:,} of {seen.decisions:,} {many} every {words.one('arm')} that was shown got its "
+            f"{words.one('outcome')}, by chance it would be {seen.whole_expected:.0f}: these are programs rather than "
             "people; leave them out before you ask and tell, by their address or by how often they come"
         ]
     if seen.capped > CAPPED:
@@ -138,7 +138,7 @@ def _from_list(learner: ProblemState) -> list[str]:
     listed = learner.settings.policy.baseline or (fixed if isinstance(fixed, list) else [])
     first = list(listed)[: 2 * learner.problem.k]
     gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
-    if not first or come < MOVED * len(first) or gone < MOVED * len(first):
+    if min(come, gone) < max(FEW_ARMS, MOVED * len(first)):
         return []
     words = learner.words
     return [

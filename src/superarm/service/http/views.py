@@ -150,18 +150,23 @@ def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> repl
     )
 
 
-async def explain(coordinator: Coordinator, tenant: str, name: str, id: str, most: int) -> Explanation:
-    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread."""
+async def explain(
+    coordinator: Coordinator, tenant: str, name: str, id: str, most: int, arms: tuple[int, ...] = ()
+) -> Explanation:
+    """Why the slate of a decision was chosen, with the ``most`` largest effects of features; computed in a thread.
+
+    With ``arms``, what is known of these in its place.
+    """
     record = await coordinator.record(tenant, name, id)
-    return await coordinator.read(tenant, name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+    return await coordinator.read(tenant, name, lambda state: explain_record(state, record, most, arms), THREAD_SIZE)
 
 
-def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
+def explain_record(state: ProblemState, record: DecisionRecord, most: int, arms: tuple[int, ...] = ()) -> Explanation:
     """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
     asked = record.asked
     context = None if state.contexts is None else state.contexts.restore(asked)
     words = None if state.contexts is None else state.contexts.words(asked)
-    arms = record.action or asked.action
+    arms = arms or record.action or asked.action
     names = tuple(state.arms.all[j] for j in arms)
     decision = Decision(asked.id, asked.t, np.array(arms, np.int64), names)
     made = MadeDecision(decision, arms, asked.n_items, 0, context=context, words=words)
