@@ -52,7 +52,8 @@ class ServedShop:
     def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0, way: Way = PLAIN) -> None:
         self.shop, self.kind, self.problem, self.visits = shop, shop.kind, shop.problem, visits
         self.keys = streams.run_keys(seeds(seed, len(shop)))
-        self.policy, self.way = None if policy is None else for_context(policy, self.problem), way
+        self.policy: Any = None if policy is None else for_context(policy, self.problem)
+        self.way = way
         self.rows, shares = np.arange(len(shop)), np.cumsum(self.kind.shares)
         shared = streams.run_keys([streams.seed_sequence(seed)]).environment
         u = np.array([streams.shared_uniform(shared, t, 2)[0] for t in range(1, visits + 1)])
@@ -81,8 +82,7 @@ class ServedShop:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
         if self.policy is None:
             return self._list
-        policy: Any = self.policy
-        memory = self.memory
+        policy, memory = self.policy, self.memory
         self._hear(t)
         memory.advance(t)
         view = self._view(t, segment)
@@ -111,9 +111,8 @@ class ServedShop:
 
     def _answer(self, t: int, segment: int, slates: Ints, context: Any) -> None:
         """The visitors look at the slates; what they click is told later, or never."""
-        policy: Any = self.policy
         outcome, seen = self.outcome(t, segment, slates)
-        if policy.rounding == "coin":
+        if self.policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
         outcome[self.lost(t)] = 0.0
         outcome = self.way.tell(outcome)
@@ -165,16 +164,16 @@ class ServedShop:
         ranked = np.argsort(~self._for_sale[:, ranking], axis=1, kind="stable")[:, : self.kind.k]
         self._list = ranking[ranked]
         if self.way.follows and phase:
-            self._follow(shop.ranking_of(phase))
+            self._follow(phase)
         best, segments = shop.best_slates(phase), range(len(self.kind.shares))
         self._list_value = np.stack([self._value(self._list, n) for n in segments], 1)
         self._best_value = np.stack([self._value(best[:, n], n) for n in segments], 1)
 
-    def _follow(self, ranking: list[int]) -> None:
-        """Go on with another list; what was learnt stays."""
-        policy: Any = self.policy
-        self.policy = self.memory.policy = replace(policy, baseline=tuple(ranking))
-        self.memory.adopt(self.memory.tally)
+    def _follow(self, phase: int) -> None:
+        """Go on with the list of a phase, as ``Agent.change_baseline`` does; what was learnt stays."""
+        self.policy, old = replace(self.policy, baseline=tuple(self.shop.ranking_of(phase))), self.memory
+        self.memory = self.policy.new_memory(self.problem, len(self.shop), self.kind.form == "items")
+        self.memory.inherit(old, phase * self.visits // self.shop.means.shape[1])
 
     def _value(self, slates: Ints, segment: int) -> Floats:
         """What the slates (R, k) earn in expectation, from a visitor of a segment or, if one is for all, from any."""
