@@ -24,7 +24,7 @@ VISITS = 20_000
 FIRST = 100
 """The number of the first draw: what was drawn before was looked at while the policy was repaired."""
 
-LEARNT_LIST, LEARNT_DRAWS = "learnt items, list", 8
+LEARNT_LIST, LEARNT_DRAWS = "learnt items, list", 5
 """Agents that learn items serve one draw after the other, so they have fewer of them."""
 
 KNOWN, FORGETFUL = "known rates", "pooled_thompson, discounted"

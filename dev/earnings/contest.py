@@ -62,6 +62,7 @@ class ServedShop:
         self.delays = 1 + np.minimum(late.astype(np.int64), max(self.kind.delay - 1, 0))
         self.clock, self.phase = np.zeros(len(shares), np.int64), -1
         self.told: dict[int, list[tuple[Feedback, Feedback]]] = {}
+        self._packed = np.empty(0) if shop.people is None else np.packbits(shop.people, axis=1)
         self.log: list[tuple[int, Ints, Floats]] = []  # with ``way.logs``, the phase, slates and outcomes of each visit
         if self.policy is not None:
             self.memory: Memory = self.policy.new_memory(self.problem, len(shop), self.kind.form == "items")
@@ -178,7 +179,8 @@ class ServedShop:
     def _value(self, slates: Ints, segment: int) -> Floats:
         """What the slates (R, k) earn in expectation, from a visitor of a segment or, if one is for all, from any."""
         if self.shop.people is not None:
-            return np.take_along_axis(self.shop.people, slates[:, None, :], 2).any(2).mean(1)
+            reached = np.bitwise_or.reduce(np.take_along_axis(self._packed, slates[:, None, :], 2), 2)
+            return np.bitwise_count(reached).sum(1) / self.shop.people.shape[1]
         p = self.shop.means[:, self.phase]
         if not self.kind.reaches:
             shown = p[self.rows[:, None], segment, slates]

@@ -23,6 +23,9 @@ from superarm.service.schemas import AskBody
 VIEWS, LATE, BEGINNING = 6_000, 300, 40
 """So many views are replayed, each finished so many views later; warnings are told apart by their first letters."""
 
+LONGEST = 1_000
+"""The longest list that the service takes."""
+
 REFIT = 50
 """After so many views the policy of the replay is asked, so that it learns what all products have in common."""
 
@@ -36,7 +39,7 @@ class Replayed(Played):
         here = np.flatnonzero(self.life[0])
         self.places = {int(arm): n for n, arm in enumerate(here)}
         settings = Settings(
-            policy=PolicySpec(baseline=[f"product {arm}" for arm in shop.known_ranking]),
+            policy=PolicySpec(baseline=[f"product {arm}" for arm in shop.known_ranking[:LONGEST]]),
             at_window_end=0.0,
             window_s=3600.0,
         )
