@@ -24,8 +24,8 @@ VISITS = 20_000
 FIRST = 100
 """The number of the first draw: what was drawn before was looked at while the policy was repaired."""
 
-LEARNT_LIST, LEARNT_DRAWS = "learnt items, list", 5
-"""Agents that learn items serve one draw after the other, so they have fewer of them."""
+LEARNT_DRAWS = 8
+"""Agents that learn items serve one draw after the other, so they have fewer of them; they start without a list."""
 
 KNOWN, FORGETFUL = "known rates", "pooled_thompson, discounted"
 POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
@@ -58,9 +58,8 @@ def play(name: str, policy: str, draws: int, visits: int) -> Entry:
     if policy in (FROM_LIST, REMEDIED):
         return play_case(name, policy, draws, visits)
     shop = draw_shop(name, draws, FIRST) if name in KINDS else draw_real(name, draws, FIRST)
-    made = None if policy == LEARNT else POLICIES[LIST if policy == LEARNT_LIST else policy](shop)
-    kind = LearntShop if policy in (LEARNT, LEARNT_LIST) else ServedShop
-    return summarise(name, shop.kind.held_out, policy, kind(shop, made, visits).run())
+    served = LearntShop(shop, None, visits) if policy == LEARNT else ServedShop(shop, POLICIES[policy](shop), visits)
+    return summarise(name, shop.kind.held_out, policy, served.run())
 
 
 def play_case(name: str, how: str, draws: int, visits: int) -> Entry:
@@ -86,8 +85,8 @@ def tasks(shops: list[str], draws: int, visits: int) -> list[Task]:
         suits = {FORGETFUL: kind is not None and kind.drifts, KNOWN: kind is not None and knows(kind)}
         found += [Task(name, policy, draws, visits) for policy in POLICIES if suits.get(policy, True)]
         if name == MOVIELENS:
-            found += [Task(name, policy, min(draws, LEARNT_DRAWS), visits) for policy in (LEARNT, LEARNT_LIST)]
-    order = [LEARNT_LIST, LEARNT, REMEDIED, *POLICIES, FROM_LIST]
+            found.append(Task(name, LEARNT, min(draws, LEARNT_DRAWS), visits))
+    order = [LEARNT, REMEDIED, *POLICIES, FROM_LIST]
     return sorted(found, key=lambda one: order.index(one.policy))
 
 
