@@ -1,8 +1,9 @@
 """Configuration of the documentation site; ``make docs`` builds it into ``out/docs``."""
 
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
+
+import superarm
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
@@ -10,7 +11,7 @@ sys.path.insert(0, str(HERE / "_extensions"))
 project = "superarm"
 author = "The superarm authors"
 copyright = "2026, The superarm authors"
-version = release = installed("superarm")
+version = release = superarm.__version__
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -12,8 +12,6 @@ import pytest
 import superarm
 from dev.tools import reference_pages, typescript_types
 from dev.tools.package_examples import drop_times
-from superarm.service.http import openapi
-from superarm.service.http.operations import OPERATIONS
 from tests.pages import runner
 
 ROOT = Path(__file__).parent.parent
@@ -176,22 +174,6 @@ def test_every_page_is_reached_by_links_from_the_index():
 @pytest.mark.parametrize("page", reference_pages.PAGES)
 def test_a_page_that_follows_from_the_program_is_up_to_date(page):
     assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
-
-
-def test_the_http_page_describes_every_field_of_every_object():
-    """In the object's own section, in one above that this section names, or with the component that it belongs to."""
-    _, *parts = re.split(r"^### ", (DOCS / "reference" / "http.md").read_text(), flags=re.M)
-    sections = {part.partition("\n")[0].strip("`"): part for part in parts}
-    schemas, missing = openapi.document(OPERATIONS)["components"]["schemas"], []
-    inside = {name: str(one.get("properties", {}).get("parameters", {}).get("$ref")) for name, one in schemas.items()}
-    inside = {name: place.rpartition("/")[2] for name, place in inside.items() if place != "None"}
-    for name in schemas.keys() - inside.values():
-        fields = schemas[inside.get(name, name)].get("properties", {})
-        text = sections[name]
-        text += "".join(sections[other] for other in re.findall(r"has the fields of \[`(\w+)`\]", text))
-        rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.+) \|$", text, re.M))
-        missing += [f"{name}.{key}" for key, one in fields.items() if rows.get(key) != one["description"]]
-    assert missing == []
 
 
 def test_the_types_of_the_typescript_client_are_those_of_the_openapi_document():

@@ -236,14 +236,18 @@ def test_movielens_is_read_as_recbole_ships_it(tmp_path):
     assert people.genres.tolist() == [[False, True, True], [True, False, False]]
 
 
-def test_examples_are_chosen_by_what_their_sets_score(tmp_path):
+@pytest.mark.slow("an example of 1,000 calls")
+def test_examples_are_chosen_by_what_their_sets_score():
     found = few_shot.run(calls=1_000, runs=1)
-    assert {name: worth.shape for name, worth in found.items()} == dict.fromkeys(few_shot.WAYS, (1, 20))
     last = {name: worth[:, -1].mean() for name, worth in found.items()}
     assert last["superarm"] > max(last["linear Thompson"], last["random search"])
     assert few_shot.calls_until(found)["superarm"] is not None
+
+
+def test_examples_are_scored_by_questions_and_drawn(tmp_path):
+    found = few_shot.run(calls=100, runs=1)
+    assert {name: worth.shape for name, worth in found.items()} == dict.fromkeys(few_shot.WAYS, (1, 2))
     few_shot.draw(found, str(tmp_path / "few_shot.png"))
     digits, chosen = few_shot.Digits(0), np.arange(10)
-    assert np.mean([digits.score(chosen) for _ in range(400)]) == pytest.approx(
-        digits.worth(chosen), abs=0.025
-    )  # 4 errors
+    scores = [digits.score(chosen) for _ in range(400)]
+    assert np.mean(scores) == pytest.approx(digits.worth(chosen), abs=0.025)  # 4 errors

@@ -1,13 +1,16 @@
-"""Results, studies, agents and progress bars in a real kernel, as a notebook shows them."""
+"""Results, studies, agents and progress bars in a real kernel, as a notebook shows them; the notebooks of examples."""
 
 import base64
 import io
+import re
+from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 from PIL import Image
 
+from dev.tools.package_examples import drop_times
 from superarm.simulation.plots import COLOURS
 
 pytestmark = pytest.mark.filterwarnings("default")  # of Jupyter's own packages
@@ -127,3 +130,37 @@ def test_without_widgets_a_progress_bar_is_text(notebook):
     outputs = notebook[0]["without widgets"]
     assert _shown(outputs, "application/vnd.jupyter.widget-view+json") == []
     assert "100%" in "".join(output["text"] for output in outputs if output.output_type == "stream")
+
+
+BOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+
+
+def _read(path):
+    return nbformat.read(path, nbformat.NO_CONVERT)
+
+
+def _printed(cell):
+    """What a cell printed, without times, and the kinds of its other outputs."""
+    texts = [drop_times(output["text"]) for output in cell.outputs if output.output_type == "stream"]
+    return "".join(texts), [sorted(output.data) for output in cell.outputs if "data" in output]
+
+
+def test_the_notebooks_are_few_short_and_lead_on():
+    books = {path.stem: _read(path) for path in BOOKS}
+    assert list(books) == ["decide", "experiment", "prove"]
+    assert sum(len(book.cells) for book in books.values()) <= 60
+    for book in books.values():
+        text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
+        links = re.findall(r"\]\(([^)#]+)", text)
+        assert links
+        assert [link for link in links if not (BOOKS[0].parent / link).exists()] == []
+
+
+@pytest.mark.slow("the notebooks")
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_shows(path, tmp_path):
+    shown, run = _read(path), _read(path)
+    NotebookClient(run, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    for before, after in zip(shown.cells, run.cells, strict=True):
+        if before.cell_type == "code":
+            assert _printed(after) == _printed(before), before.source

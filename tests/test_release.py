@@ -13,7 +13,7 @@ from packaging.version import Version
 
 import superarm
 from dev.tools.release import name_version
-from dev.tools.release_check import find_faults, released_versions
+from dev.tools.release_check import find_faults, read_files, released_versions
 from dev.tools.versions import PYTHONS, SETS
 from superarm.experiments.execution.cells import release_of
 
@@ -28,6 +28,7 @@ def test_the_citation_is_true():
     released = released_versions(CHANGELOG)
     if released:
         assert (CITATION["version"], str(CITATION["date-released"])) == released[0]
+        assert superarm.__version__ == CITATION["version"], "a clone without tags builds what it says"
     else:
         assert "version" not in CITATION
     assert CITATION["license"] == PROJECT["project"]["license"]
@@ -37,19 +38,20 @@ def test_the_citation_is_true():
 
 
 def test_the_version_is_that_of_the_installation():
-    assert superarm.__version__ == metadata.version("superarm")
+    assert superarm.__version__ == metadata.version("superarm"), "install again: make -B .venv/.ready"
     assert re.fullmatch(r"\d+(\.\d+)*", release_of(superarm.__version__))
 
 
 def test_a_tag_that_changelog_or_citation_contradict_is_refused():
     changelog = "## [Unreleased]\n\n## [1.2.3] - 2030-01-02\n\n## [1.2.2] - 2029-01-01\n"
     citation = "title: x\nversion: 1.2.3\ndate-released: 2030-01-02\nlicense: MIT\n"
-    assert find_faults("v1.2.3", changelog, citation) == []
-    assert len(find_faults("v1.2.4", changelog, citation)) == 2
-    assert find_faults("v1.2.3", changelog, citation.replace("01-02", "01-03")) == [
+    sources = '"""A package."""\n__version__ = "1.2.3"\n'
+    assert find_faults("v1.2.3", changelog, citation, sources) == []
+    assert len(find_faults("v1.2.4", changelog, citation, sources)) == 3
+    assert find_faults("v1.2.3", changelog, citation.replace("01-02", "01-03"), sources) == [
         "CITATION.cff: date-released is not 2030-01-02"
     ]
-    assert "no version" in find_faults("1.2.3", changelog, citation)[0]
+    assert "no version" in find_faults("1.2.3", changelog, citation, sources)[0]
 
 
 def _with_entry(changelog):
@@ -60,18 +62,21 @@ def _with_entry(changelog):
 @pytest.mark.parametrize("released", [False, True], ids=["as it is", "right after a release"])
 def test_the_next_release_is_prepared_in_one_step(released):
     """On the changelog and citation of the repository; a second release comes above the first."""
-    before, citation = _with_entry(CHANGELOG), (ROOT / "CITATION.cff").read_text()
+    _, *others = read_files()
+    before = _with_entry(CHANGELOG)
     if released:
-        before, citation = name_version(before, citation, "8.0.0", "2030-02-03")
+        before, *others = name_version(before, *others, "8.0.0", "2030-02-03")
         before = _with_entry(before)
-    changelog, citation = name_version(before, citation, "9.0.0", "2031-02-03")
-    assert find_faults("v9.0.0", changelog, citation) == []
+    changelog, *others = name_version(before, *others, "9.0.0", "2031-02-03")
+    assert find_faults("v9.0.0", changelog, *others) == []
+    citation, sources = others
+    assert sources.count('"9.0.0"') == 1
     assert yaml.safe_load(citation) == CITATION | {"version": "9.0.0", "date-released": date(2031, 2, 3)}
     assert changelog.replace("## [9.0.0] - 2031-02-03\n\n", "", 1) == before
     with pytest.raises(ValueError, match="no entries"):
-        name_version(changelog, citation, "9.0.1", "2031-02-04")
-    later, citation = name_version(_with_entry(changelog), citation, "9.0.1", "2031-02-04")
-    assert find_faults("v9.0.1", later, citation) == []
+        name_version(changelog, *others, "9.0.1", "2031-02-04")
+    later, *others = name_version(_with_entry(changelog), *others, "9.0.1", "2031-02-04")
+    assert find_faults("v9.0.1", later, *others) == []
     assert released_versions(later)[:2] == [("9.0.1", "2031-02-04"), ("9.0.0", "2031-02-03")]
 
 

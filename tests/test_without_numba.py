@@ -1,8 +1,10 @@
-"""numba is optional: without it agents and simulations work, and decide alike."""
+"""numba is optional: without it agents and simulations work, and decide alike. An agent needs NumPy alone."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +13,14 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm.core import ops
 
-BLOCKED = """
+BLOCK = """
 import importlib.machinery, sys
 find = importlib.machinery.PathFinder.find_spec
 
-def find_all_but_numba(name, *arguments):
-    return None if name.partition(".")[0] in ("numba", "llvmlite") else find(name, *arguments)
+def find_others(name, *arguments):
+    return None if name.partition(".")[0] in BLOCKED else find(name, *arguments)
 
-importlib.machinery.PathFinder.find_spec = staticmethod(find_all_but_numba)
+importlib.machinery.PathFinder.find_spec = staticmethod(find_others)
 """
 WORK = """
 import json
@@ -27,6 +29,7 @@ from tests.test_without_numba import work
 print(json.dumps(work()))
 assert not {"numba", "llvmlite"} & set(sys.modules)
 """
+NUMBA = ("numba", "llvmlite")
 POLICIES = [sa.bc_ucb(), sa.kl_ucb(), sa.cts(), sa.directional_kl_moss(), sa.policies.escb_delta()]
 
 
@@ -51,9 +54,23 @@ def work():
     }
 
 
+def _run(blocked, code):
+    """What a program prints in a process that cannot import these packages."""
+    program = f"BLOCKED = {blocked!r}\n{BLOCK}\n{code}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_everything_is_the_same_without_numba():
     pytest.importorskip("numba")
-    done = subprocess.run([sys.executable, "-c", BLOCKED + WORK], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    printed = _run(NUMBA, WORK)
     with ops.engine("numba"):
-        assert json.loads(done.stdout) == work()
+        assert json.loads(printed) == work()
+
+
+def test_the_agent_of_the_readme_needs_numpy_alone():
+    (program, *_) = re.findall(r"```python\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text(), re.S)
+    assert _run((*NUMBA, "scipy", "pandas", "pyarrow", "matplotlib", "distributed", "jinja2"), program).startswith("(")
+    with pytest.raises(AssertionError, match="No module named 'numpy'"):
+        _run(("numpy",), program)

@@ -1,4 +1,4 @@
-"""How soon does the comparison with the control share speak, and how often wrongly? ``python -m dev.benchmarks.verdicts``.
+"""How soon does the lift speak, and how often wrongly? ``python -m dev.benchmarks.verdicts``.
 
 For kinds of rewards and policies, prints of so many runs, looked at a hundred times each: how many had a false verdict
 while both groups earned the same (5 % may), in how many the interval missed the truth at some look, and after how many
@@ -120,7 +120,7 @@ class Group(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, means: Floats) -> "Group":
-        """The sums of rewards with their means: each is compared with the mean of those before it, as the service does."""
+        """The sums of rewards with their means, as the service adds them up."""
         total = np.cumsum(values)
         guess = (total - values) / np.arange(1, len(values) + 1)
         return cls(total, np.cumsum((values - guess) ** 2), np.cumsum(means))

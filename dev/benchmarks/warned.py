@@ -1,4 +1,4 @@
-"""Which shops does the service warn? ``python -m dev.benchmarks.warned`` plays kinds of shops on the state of a problem.
+"""Which shops does the service warn? ``python -m dev.benchmarks.warned`` plays kinds of shops.
 
 In some something is wrong, in the others nothing is. Prints in how many draws each warning was given at the end, of
 products that take each other's clicks, visitors with hidden tastes, programs, amounts at the limit, and a moved list.
@@ -147,7 +147,9 @@ def coming_and_going(rng: Rng, sends: bool) -> Shop:
         state.apply(Armed(0, names, [int(j) for j in gone]))
         if sends:
             here = np.flatnonzero(~state.retired)
-            listed = [state.arms.all[j] for j in here[np.argsort(-np.array(rates)[here] * rng.lognormal(0, 0.2, len(here)))]]
+            listed = [
+                state.arms.all[j] for j in here[np.argsort(-np.array(rates)[here] * rng.lognormal(0, 0.2, len(here)))]
+            ]
             policy = replace(state.settings.policy, baseline=listed)
             changed = replace(state.settings, policy=policy, control_slate=listed[:K])
             state.apply(Changed(0, len(state.versions) + 1, changed, t=state.t - 1))

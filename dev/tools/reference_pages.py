@@ -7,10 +7,8 @@ import csv
 import inspect
 import json
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -35,39 +33,24 @@ GROUPS = {
     "Features and changing rates": ("context", "context-constants", "context-batch", "changing"),
 }
 """The experiments, shipped or in dev/experiments, in the order of the gallery."""
-HEAD = "| option | meaning |\n|---|---|"
-"""The first lines of a table of options."""
 
 
 def write_gallery() -> str:
-    """One section per experiment: what it asks, its picture, and the command that runs it."""
+    """One line per experiment: its title, the command that runs it, its picture and what that shows."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     files = {file.stem: file for home in (SPECS, OTHERS) for file in home.glob("*.toml")}
     missing = set(files) ^ {name for names in GROUPS.values() for name in names}
     if missing:
         raise ValueError(f"GROUPS and the experiments differ in {sorted(missing)}")
-    parts = []
+    rows = []
     for group, names in GROUPS.items():
-        parts.append(f"## {group}\n")
+        rows.append(f"| **{group}** | | |")
         for name in names:
             experiment = tomllib.loads(files[name].read_text(encoding="utf-8"))
-            title, text = experiment["title"], experiment["text"].strip().partition("\n\n")[0]
-            picture = f"![Regret of each policy: {title}](gallery/{name}.svg)\n"
-            parts += [f"### {title}\n", text + "\n", picture, _describe_size(experiment, record[name])]
-    return "\n".join(parts)
-
-
-def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
-    """The command that runs the experiment, how much it runs, and how much of that the picture shows."""
-    fields = {"horizon": "rounds", "replications": "runs"}
-    said = [f"{shown[key]:,} {unit}" for key, unit in fields.items() if shown[key] != experiment[key]]
-    if set(shown["instances"]) != set(experiment["instances"]):
-        said.append(f"only {', '.join(shown['instances'])}")
-    complete = " and ".join(f"{experiment[key]:,} {unit}" for key, unit in fields.items())
-    smaller = f" The picture is smaller: {', '.join(said)}." if said else ""
-    shipped = (SPECS / f"{experiment['name']}.toml").exists()
-    named = experiment["name"] if shipped else f"dev/experiments/{experiment['name']}.toml"
-    return f"*`superarm run {named}`: {complete}.{smaller}*\n"
+            named = name if (SPECS / f"{name}.toml").exists() else f"dev/experiments/{name}.toml"
+            picture = f"[{record[name]['horizon']:,} × {record[name]['replications']}](gallery/{name}.svg)"
+            rows.append(f"| {experiment['title']} | `superarm run {named}` | {picture} |")
+    return "\n".join(["| experiment | command | picture: rounds × runs |\n|---|---|---|", *rows])
 
 
 def write_published() -> str:
@@ -98,14 +81,11 @@ def _describe_miss(row: dict[str, str]) -> str:
 
 
 def write_commands() -> str:
-    """What ``superarm`` and each of its commands do, with their arguments and options."""
+    """What ``superarm`` and each of its commands do, and the names of their options."""
     from superarm.cli import main
 
-    commands = list(_commands(main, ("superarm",)))
-    rows = Counter(_describe_option(one) for _, command in commands for one in _options(command))
-    shared = {row for row, n in rows.items() if n > 2}
-    parts = ["## Options of several commands\n", HEAD, *sorted(shared), ""]
-    return "\n".join([*parts, *(_describe_command(path, command, shared) for path, command in commands)])
+    rows = [_describe_command(path, command) for path, command in _commands(main, ("superarm",))]
+    return "\n".join(["| command | what it does | options |\n|---|---|---|", *rows])
 
 
 def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -115,38 +95,18 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[t
             yield from _commands(command.commands[name], (*path, name))
 
 
-def _options(command: click.Command) -> list[click.Option]:
-    return [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-
-
-def _describe_command(path: tuple[str, ...], command: click.Command, shared: set[str]) -> str:
-    """Not click's own text: its layout depends on the version of click. Shared options by their names alone."""
+def _describe_command(path: tuple[str, ...], command: click.Command) -> str:
+    """Not click's own text: its layout depends on the version of click."""
     named = [_argument(one) for one in command.params if isinstance(one, click.Argument)]
-    parts = [f"## `{' '.join([*path, *named])}`\n", inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"]
-    rows = {_describe_option(one): one for one in _options(command)}
-    own = [row for row in rows if row not in shared]
-    parts += [HEAD, *own, ""] if own else []
-    others = [f"`{one.opts[0]}`" for row, one in rows.items() if row in shared]
-    parts += [f"{'Also' if own else 'Options:'} {', '.join(others)}.\n"] if others else []
-    return "\n".join(parts)
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    said = " ".join(inspect.cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")[0].split())
+    listed = " ".join(f"`{one.opts[0]}`" for one in options)
+    return f"| `{' '.join([*path, *named])}` | {said.replace('|', chr(92) + '|')} | {listed} |"
 
 
 def _argument(argument: click.Argument) -> str:
     name = argument.metavar or str(argument.name).upper()
     return (name if argument.required else f"[{name}]") + ("…" if argument.nargs == -1 else "")
-
-
-def _describe_option(option: click.Option) -> str:
-    names = ", ".join([*option.opts, *option.secondary_opts])
-    kind = option.type
-    value = (
-        " or ".join(kind.choices) if isinstance(kind, click.Choice) else option.metavar or kind.name.split()[0].upper()
-    )
-    said = (option.help or "").replace("|", "\\|").replace("<", "\\<")
-    plain = isinstance(option.default, str | int | float) and option.default != ""
-    shown = plain and not option.is_flag and option.show_default is not False
-    default = f" Default: `{option.default}`." if shown else ""
-    return f"| `{names}{'' if option.is_flag or option.count else f' {value}'}` | {said}{default} |"
 
 
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {

@@ -7,8 +7,9 @@ worth of a batch is a nonlinear function of its arms.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "1.0.0rc1"
+
 if TYPE_CHECKING:
-    __version__: str
     from superarm import actions as actions
     from superarm import agent as agent
     from superarm import context as context
@@ -111,9 +112,6 @@ __all__ = sorted([*_NAMES, *_MODULES])
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that the command line starts at once."""
-    if name == "__version__":
-        globals()[name] = _find_version()  # once: it reads a file
-        return globals()[name]
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name in _NAMES:
@@ -137,15 +135,5 @@ def _find_near(name: str) -> str:
     return f"; did you mean {homes[near[0]]}.{near[0]}?" if near else ""
 
 
-def _find_version() -> str:
-    """The version that was installed: that of the last tag of the sources."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("superarm")
-    except PackageNotFoundError:  # sources that are not installed
-        return "0+unknown"
-
-
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -66,7 +66,7 @@ class Index(Component):
     """What the index assumes that may not hold, in a sentence for reports."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that regret grows more slowly than every power of T, on every instance, if the oracle is
-    exact. Asymptotic rates of ``theory.bounds`` are about such policies."""
+    exact; ``independent`` if on those with independent entries. Asymptotic rates are about such policies."""
     kind: ClassVar[int | None] = None
     """The formula that kernels know this index's ``score`` by; None for all others."""
 
@@ -330,7 +330,7 @@ class BetaPosterior(Index):
     """
 
     prior = True
-    consistent = True
+    consistent = "independent"
     random = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 

@@ -114,6 +114,23 @@ def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
     page.context.close()
 
 
+@pytest.mark.needs("chromium")
+def test_all_problems_fit_every_screen_in_light_and_dark(server, browser):
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page, said = watched(server, browser, color_scheme=scheme, viewport={"width": width, "height": 844})
+        page.goto(f"{server.url}/problems")
+        assert page.locator("tbody tr").count() == 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("tbody a", has_text="few").click()
+        page.wait_for_url("**problem=few**")
+        page.fill("#rewards [name=since]", "2026-01-31")
+        page.locator("#rewards button").click()
+        page.wait_for_url("**since=2026-01-31**")
+        assert page.locator("#rewards [name=since]").input_value() == "2026-01-31"
+        assert said == []
+        page.context.close()
+
+
 @pytest.mark.slow("a browser; pages without scripts are read as text, too")
 @pytest.mark.needs("chromium")
 def test_without_javascript_forms_and_links_do_the_same(server, browser):

@@ -96,7 +96,7 @@ def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
         await play(http, 400, np.random.default_rng(1))
         page = (await http.get("/")).text
         assert re.search(r"per decision ± [\d.]+, newest quarter; baseline or control 0\.\d+ ± [\d.]+; estimated", page)
-        assert re.search(r"\+\d+ \(\+\d+ %\) in \d+ decisions of superarm, between \+\d+ and \+\d+", page)
+        assert re.search(r"\+[\d.,]+ in \d+ decisions of superarm, between \+[\d.,]+ and \+", page)
         assert "as expected: silence counts as 0" in page
         lift = (await http.get("/v1/problems/p/lift")).json()
         metrics = (await http.get("/metrics")).text
@@ -336,7 +336,11 @@ def test_the_client_and_the_export_tell_the_groups(tmp_path):
             decision = agent.ask(id=f"d{n}", unit=f"u{n}")
             groups.append(decision.group)
             agent.tell(decision, [[n % 2], [0]])
-        assert agent.lift()["share"] == 0.5
+        told = agent.lift()
+        assert told["share"] == 0.5
+        said = invoke("lift", "ads", "--url", server.url)
+        assert said.output.splitlines()[0] == f"open: {told['said']}"
+        assert invoke("lift", "nobody", "--url", server.url).exit_code != 0
         service.close()
     done = invoke("export", "--db", str(tmp_path / "log.db"), str(tmp_path / "log.parquet"))
     assert done.exit_code == 0, done.stderr

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 
 import pytest
 
@@ -143,7 +142,7 @@ def test_tools_say_what_they_change_and_what_they_return(service):
             return client.server_info, (await client.list_tools()).tools
 
     server, tools = asyncio.run(run())
-    assert server.version == version("superarm")
+    assert server.version == sa.__version__
     facts = {tool.name: tool.annotations for tool in tools}
     assert {name for name, said in facts.items() if said.read_only_hint} == {"problems", "explain"}
     assert {name for name, said in facts.items() if not said.idempotent_hint} == {"ask"}

@@ -39,8 +39,9 @@ def two_items(seed, overlap=True):
     return sa.Instance(problem, sa.environments.Bernoulli(p))
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.1])
 @pytest.mark.parametrize("seed", range(3))
-def test_two_items_against_a_general_optimiser(seed):
+def test_two_items_against_a_general_optimiser(seed, margin):
     # one suboptimal batch of two free arms: C = gap / min information, found here by SLSQP
     instance = two_items(seed, overlap=False)
     p = instance.p.reshape(4, 2)
@@ -51,7 +52,7 @@ def test_two_items_against_a_general_optimiser(seed):
 
     def surplus(lam):
         lam = lam.reshape(2, 2)
-        return float(np.array([1.0, 2.0]) @ (1 - np.prod(1 - lam, axis=0))) - best
+        return float(np.array([1.0, 2.0]) @ (1 - np.prod(1 - lam, axis=0))) - best - margin
 
     solved = min(
         (
@@ -61,7 +62,8 @@ def test_two_items_against_a_general_optimiser(seed):
         ),
         key=lambda found: found.fun if found.success else math.inf,
     )  # fmt: skip
-    assert graves_lai(instance).low == pytest.approx((best - other) / solved.fun, rel=1e-4)
+    assert graves_lai(instance, margin=margin).low == pytest.approx((best - other) / solved.fun, rel=1e-4)
+    assert graves_lai(instance, margin=3.0) == (0.0, 0.0)  # nothing is worth more than 3
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -12,6 +12,7 @@ from superarm.rewards import Smoothness
 from superarm.theory import Refuted, multilinear, smoothness
 from superarm.theory.certificate import bound_slopes, maximise_slopes, slopes
 from superarm.theory.intervals import Interval, interval
+from superarm.theory.smoothness import check_own_claim
 
 REWARDS = [sa.Coverage(), sa.Linear(), sa.Logistic(10.0), sa.Logistic(0.5), sa.rewards.ClippedLinear(3.0, 0.5)]
 
@@ -164,6 +165,35 @@ def test_wrong_claims_are_answered_with_the_point():
     with pytest.raises(Refuted, match="gamma_g"):
         smoothness(Pair(), 2, claim=(2.0, 0.9))
     assert smoothness(Pair(), 2, claim=(2.0, 0.92)).status == "bounded"
+
+
+class Bump(sa.rewards.Reward):
+    """The sum of the parameters / 2, and a step of height 0.05 and width 0.001 where one of them is 0.7131."""
+
+    def start(self, weight):
+        return 0.0 * weight
+
+    def join(self, state, q):
+        u = (q - 0.7131) * 2000.0
+        return state + 0.5 * q + 0.025 * (1.0 + u / np.sqrt(1.0 + u**2))
+
+    def worth(self, weight, state):
+        return weight * state
+
+    def derivative(self, weight, state, q):
+        u = (q - 0.7131) * 2000.0
+        return weight * (0.5 + 50.0 / ((1.0 + u**2) * np.sqrt(1.0 + u**2)))
+
+    def smoothness(self, k):
+        return sa.rewards.Smoothness(1.0, 0.5 * math.sqrt(k))
+
+
+def test_a_claim_is_refuted_where_it_fails_too_narrowly_for_a_search():
+    with pytest.raises(Refuted, match="claimed 1, but is") as caught:
+        smoothness(Bump(), 1)
+    assert abs(caught.value.point[0] - 0.7131) < 1e-3
+    with pytest.raises(Refuted, match="claimed 1, but is"):
+        check_own_claim(Bump(), 1)  # of testing.check
 
 
 def test_a_wrong_derivative_is_not_a_proof():

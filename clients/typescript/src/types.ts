@@ -250,6 +250,8 @@ export interface EarlierLift {
   needed: number | null;
   /** About how many decisions would, with a control share of a half. */
   needed_at_half: number | null;
+  /** The result in a sentence. */
+  said: string;
 }
 
 /** The mean reward of the policy's newest decisions, beside what the estimates predicted for the same slates. */

@@ -63,7 +63,8 @@ class Policy(Component, Generic[M]):
     needs_totals: ClassVar[Any] = False
     """Whether it learns from totals alone."""
     consistent: ClassVar[Any] = False
-    """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact."""
+    """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact; the word
+    ``independent`` if that is proved for independent entries alone."""
 
     def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the policy does not apply to this problem."""

@@ -188,8 +188,8 @@ class SetBonus(Policy[TableMemory]):
     caveat = "Its bonus assumes that arms are independent."
 
     @property
-    def consistent(self) -> bool:  # type: ignore[override]
-        return self.c >= 4.0
+    def consistent(self) -> Any:  # type: ignore[override]
+        return "independent" if self.c >= 4.0 else False
 
     def check(self) -> None:
         self.require("c", 0.0 <= self.c < math.inf, "give a finite number >= 0")

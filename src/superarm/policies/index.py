@@ -95,8 +95,8 @@ class IndexPolicy(Policy[IndexMemory]):
         self.require("rounding", self.rounding in ("exact", "coin"), "give 'exact' or 'coin'")
 
     @property
-    def consistent(self) -> bool:  # type: ignore[override]
-        return bool(self.index.consistent)
+    def consistent(self) -> Any:  # type: ignore[override]
+        return self.index.consistent
 
     @property
     def caveat(self) -> str:  # type: ignore[override]

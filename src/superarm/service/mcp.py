@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from superarm import __version__
 from superarm.core.errors import SuperarmError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def build_server(service: "Connection") -> Any:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
 
-    server = MCPServer("superarm", instructions=INSTRUCTIONS, version=version("superarm"))
+    server = MCPServer("superarm", instructions=INSTRUCTIONS, version=__version__)
 
     def tool(function: Callable[..., Any]) -> None:
         """Offer a function as a tool; what the service refuses is told to the caller."""

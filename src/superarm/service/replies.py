@@ -379,6 +379,8 @@ class EarlierLift(Struct, frozen=True):
         cannot be said. Of a planned comparison, how many are awaited until it speaks.
     needed_at_half
         About how many decisions would, with a control share of a half.
+    said
+        The result in a sentence.
     """
 
     since: int
@@ -392,6 +394,7 @@ class EarlierLift(Struct, frozen=True):
     method: str
     needed: int | None
     needed_at_half: int | None
+    said: str
 
 
 class LiftReply(Struct, frozen=True):

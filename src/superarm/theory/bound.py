@@ -14,7 +14,7 @@ from superarm.rewards import Reward, Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
-Kind: TypeAlias = Literal["upper", "bayes", "rate", "size"]
+Kind: TypeAlias = Literal["upper", "bayes", "growth", "rate", "near", "size"]
 Term: TypeAlias = Callable[[Floats], Any] | float
 
 
@@ -95,12 +95,13 @@ class Bound:
         round. NaN if the bound was computed without a policy.
     kind
         ``upper``; ``bayes``, an upper bound of the mean over instances of the policy's prior, not of this instance;
-        ``size``, a lower bound for some other instance of this size; or ``rate``: the regret of consistent policies
-        divided by log T tends to at least ``rate``. That bounds nothing at a finite T: the value is 0.
+        ``near``, a lower bound of the largest regret on this instance and on others near it, of any policy; ``size``,
+        one for some other instance of this size; ``rate``: the regret of consistent policies divided by log T tends to
+        at least ``rate``; or ``growth``: to at most. These two bound nothing at a finite T: the value is 0.
     claimed
         Whose claim of smoothness it rests on, in words; empty if the smoothness is proven, or does not matter.
     rate
-        The limit that a ``rate`` states; NaN otherwise.
+        The limit that a ``rate`` or a ``growth`` states; NaN otherwise.
     assumptions
         What the theorem assumes, as far as the instance and the policy do not decide it.
     reason
@@ -193,10 +194,12 @@ class Bound:
         values, times = (np.ravel(x) for x in (self.value, self.horizon))
         steps = ", ".join(f"{v:.4g} after {t:g} rounds" for v, t in zip(values, times, strict=True))
         against = "" if math.isnan(self.target) else f" against {self.target:.4g} per round"
-        if self.kind == "rate":
+        if self.kind in ("rate", "growth"):
             return f"{self.label}: {self.limit}."
         if self.kind == "size":
             return f"{self.label}: regret{against} on some instance of this size is at least {steps}."
+        if self.kind == "near":
+            return f"{self.label}: the largest regret{against} on this instance and near ones is at least {steps}."
         claimed = f"; {self.claimed}" if self.claimed else ""
         if self.kind == "bayes":
             over = "mean regret over instances of the policy's prior"
@@ -206,7 +209,8 @@ class Bound:
     @property
     def limit(self) -> str:
         """What an asymptotic rate says, in words."""
-        return f"R(T)/log T tends to at least {self.rate:.4g}, not a bound at any T"
+        side = "most" if self.kind == "growth" else "least"
+        return f"R(T)/log T tends to at {side} {self.rate:.4g}, not a bound at any T"
 
     @property
     def usefulness(self) -> str:
@@ -282,9 +286,13 @@ LABELS = {
     "upper_bound_vac2_ucb": "linear models (VAC²-UCB)",
     "bayes_bound_total": "Bayesian bound (total_thompson, sharpness 1), no bound on this instance",
     "upper_bound_greedy_commit": "C-ETC with greedy (greedy_then_commit)",
+    "growth_cts": "Wang-Chen rate (CTS)",
+    "lower_bound_near": "transportation bound, every policy",
     "lower_bound": "Lai-Robbins rate, the paper's instance of this size and gap",
     "lower_bound_independent": "Lai-Robbins rate, the same with independent items",
+    "lower_bound_smooth": "Merlis-Mannor rate, some instance of this size and gap",
     "lower_bound_gap_free": "gap-free, some instance of this size",
+    "lower_bound_smooth_gap_free": "Merlis-Mannor, some instance of this size, every policy",
     "graves_lai": "Graves-Lai rate, this instance",
 }
 """Every theorem by its name."""

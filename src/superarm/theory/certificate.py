@@ -103,13 +103,19 @@ def bound_slopes(reward: Reward, k: int, boxes: int = MAX_BOXES) -> tuple[float,
     >>> round(gamma_inf, 6), 0.5 <= gamma_g < 0.52
     (1.0, True)
     """
+    found = enclose_slopes(reward, k, boxes)
+    return None if found is None else found[:2]
+
+
+def enclose_slopes(reward: Reward, k: int, boxes: int = MAX_BOXES) -> tuple[float, float, Floats, Floats] | None:
+    """The bounds of ``bound_slopes``, and the middle of the boxes that have them, where a larger slope may be found."""
     try:
-        steep = _refine(lambda box: max(d.high for d in _slopes(reward, box)), k, boxes)
-        square = _refine(lambda box: _gini(_slopes(reward, box), box), k, boxes)
+        steep, at = _refine(lambda box: max(d.high for d in _slopes(reward, box)), k, boxes)
+        square, at_gini = _refine(lambda box: _gini(_slopes(reward, box), box), k, boxes)
     except (TypeError, ArithmeticError, AttributeError, ValueError):
         return None
     gamma_inf = max(0.0, steep)
-    return gamma_inf, min(math.sqrt(max(0.0, square)), math.sqrt(k) * gamma_inf / 2.0)
+    return gamma_inf, min(math.sqrt(max(0.0, square)), math.sqrt(k) * gamma_inf / 2.0), at, at_gini
 
 
 def _slopes(reward: Reward, box: list[Interval]) -> list[Interval]:
@@ -130,8 +136,8 @@ def _gini(slopes: list[Interval], box: list[Interval]) -> float:
     return bound * (1.0 + 1e-12)
 
 
-def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> float:
-    """The largest bound over a partition of the cube, whose box with the largest bound is halved repeatedly."""
+def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> tuple[float, Floats]:
+    """The largest bound over a partition of the cube, whose box with it is halved again and again, and its middle."""
     whole = [Interval(0.0, 1.0)] * k
     heap = [(-bound(whole), 0, whole)]
     for n in range(boxes):
@@ -143,4 +149,4 @@ def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> flo
         for number, half in enumerate((Interval(low, middle), Interval(middle, high))):
             part = [*box[:widest], half, *box[widest + 1 :]]
             heapq.heappush(heap, (-bound(part), 2 * n + number + 1, part))
-    return -heap[0][0]
+    return -heap[0][0], np.array([0.5 * (x.low + x.high) for x in heap[0][2]])

@@ -58,7 +58,7 @@ class _Case(NamedTuple):
     linear: bool
 
 
-def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -> Bracket:
+def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6, margin: float = 0.0) -> Bracket:
     r"""The Graves-Lai constant of an instance, in a bracket of relative width ``precision``.
 
     The reward is ``Coverage`` or ``Linear``, the action set ``Explicit``, or another one with at most 400 batches.
@@ -66,7 +66,8 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     ``low`` is a valid rate for a lower bound, :math:`\liminf R(T)/\log T \ge low`. The environment is ``Bernoulli``
     (all entries independent) or ``Comonotone`` with equal parameters in a row (the items of an arm identical). At most
     ``rounds`` cutting planes are added per batch. Implements [GravesLai1997]_ in the form of [CombesEtAl2015]_ for
-    semi-bandits; on the instance of [MerlisMannor2019]_ it is the bound of Lai and Robbins.
+    semi-bandits; on the instance of [MerlisMannor2019]_ it is the bound of Lai and Robbins. With a ``margin``, the
+    infimum is over parameters that give A at least :math:`r_{\max} + margin`.
 
     >>> from superarm.simulation import instances
     >>> rate = graves_lai(instances.lower_bound(12, 3, epsilon=0.1))
@@ -74,6 +75,7 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     (44.697, 44.697)
     """
     case = _read_case(instance)
+    case = case._replace(r_max=case.r_max + margin)
     eta, cuts = np.ones(len(case.gap)), np.zeros((0, len(case.free)))
     low, high = 0.0, np.inf
     for _ in range(rounds if len(case.gap) else 0):
@@ -125,8 +127,9 @@ def _separate(case: _Case, pulls: Floats) -> tuple[Floats, Floats]:
         lam = cheapest_sum(case.p, n, case.weights, case.r_max)
         reached = (lam @ case.weights).sum(axis=1) >= case.r_max - 1e-9 * abs(case.r_max)
     else:
-        lam = _cheapest_parameters(case.p, n, case.weights, float(case.weights.sum()) - case.r_max)
-        reached = np.ones(len(lam), bool)
+        total = float(case.weights.sum())
+        lam = np.minimum(_cheapest_parameters(case.p, n, case.weights, total - case.r_max), 1.0 - 1e-15)
+        reached = _uncovered(lam, case.weights).sum(axis=1) <= total - case.r_max + 1e-9 * total
     price = np.zeros(case.holds.shape)
     np.put_along_axis(price, case.arms, divergences(case.p, lam).sum(axis=2), axis=1)
     return np.where(reached, price @ pulls, np.inf), price

@@ -1,9 +1,11 @@
-r"""Lower bounds of the regret of any consistent policy on the paper's instance, ``superarm.instances.lower_bound``.
+r"""Lower bounds: at every T, for every policy; for rewards of any shape; and rates on the paper's instance.
 
-Arms 1 to K-1 cover nothing, every batch has them and one further arm, and the items of an arm are identical, so that
-the instance is equivalent to a Bernoulli bandit with L-K+1 arms [MerlisMannor2019]_ (section Lower Bounds).
+On the paper's instance, ``superarm.instances.lower_bound``, arms 1 to K-1 cover nothing, every batch has them and one
+further arm, and the items of an arm are identical, so that it is equivalent to a Bernoulli bandit with L-K+1 arms
+[MerlisMannor2019]_ (section Lower Bounds).
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -13,10 +15,17 @@ from scipy.optimize import brentq
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.problem import Problem
+from superarm.rewards import Coverage, Linear, Reward
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import rounds
+from superarm.theory.bound import Bound, rounds
 from superarm.theory.gaps import Gaps, gaps
-from superarm.theory.graves_lai import cheapest_sum, divergences
+from superarm.theory.graves_lai import cheapest_sum, divergences, graves_lai
+
+N_MARGINS = 5
+"""How many margins of near instances are tried; each is a program of Graves and Lai."""
+
+MEANS: Floats = np.linspace(0.05, 0.95, 19)
+"""Means of the best batch's arms that are tried in instances of the size of a problem."""
 
 
 def divergence(p: float, q: float) -> float:
@@ -61,8 +70,21 @@ def lower_bound(instance: Instance, known: Gaps | None = None) -> Rate:
     (22.5, 44.697)
     """
     problem = instance.problem
+    check_reward(problem)
     g = gaps(instance, alpha=1.0) if known is None else known
     return rates(problem.n_arms, problem.k, g.smallest, float(problem.weights.sum()))
+
+
+def check_reward(problem: Problem) -> None:
+    """Refuse rewards that do not make a Bernoulli bandit of the paper's instance."""
+    if not isinstance(problem.reward, Coverage | Linear):
+        raise InvalidArgument("reward", "the paper's instance is one of Coverage()", "lower_bound_smooth has others")
+
+
+def check_size(problem: Problem) -> None:
+    """Refuse problems in which every arm fits into one batch."""
+    if problem.n_arms <= problem.k:
+        raise InvalidArgument("problem", "all arms fit into one batch", "give more arms than places")
 
 
 def check_gap(gap: float, weight: float) -> None:
@@ -103,6 +125,7 @@ def lower_bound_independent(instance: Instance, known: Gaps | None = None) -> Ra
     (22.5, 44.697)
     """
     weights = instance.problem.weights
+    check_reward(instance.problem)
     g = gaps(instance, alpha=1.0) if known is None else known
     n_arms, k, total = instance.problem.n_arms, instance.problem.k, float(weights.sum())
     check_gap(g.smallest, total)
@@ -176,7 +199,167 @@ def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
     """
     problem = instance.problem if isinstance(instance, Instance) else instance
     t = rounds(horizon)
+    check_reward(problem)
     if problem.n_arms <= problem.k:
         return np.zeros(t.shape)
     arms = problem.n_arms - problem.k + 1
     return np.asarray(float(problem.weights.sum()) * np.minimum(np.sqrt(arms * t), t) / 20.0)
+
+
+def lower_bound_near(
+    instance: Instance, horizon: Any, known: Gaps | None = None, elsewhere: float | None = None, margins: Any = None
+) -> Bound:
+    r"""The regret that no policy can avoid at T rounds, on this instance and on those near it at once.
+
+    .. math:: \max\{R, R'\} \ge \rho, \qquad
+              \rho = C_\delta\,kl\Bigl(1 - \frac{\rho}{\Delta T},\ \frac{\rho}{\delta T}\Bigr), \qquad
+              0 < \rho \le \frac{T}{1/\Delta + 1/\delta}
+
+    for **every** policy, consistent or not. R is its regret on the instance, R' the largest on the *near* instances:
+    those in which arms that are in no optimal batch are so much better that one batch is worth
+    :math:`r_{\max} + \delta`. :math:`\Delta` is the smallest gap and :math:`C_\delta` the constant of
+    :func:`graves_lai` with ``margin`` :math:`\delta`; every :math:`\delta` gives a bound, and the largest is taken.
+    Derived from the transportation inequality of [GarivierEtAl2019]_ in
+    ``docs/theory/lower-bounds.md``. Regret is against :math:`r_{\max}`.
+
+    Parameters
+    ----------
+    instance, horizon, known
+        The instance, with few batches as for :func:`graves_lai`; horizons T; its gaps for ``alpha=1``, if known.
+    elsewhere
+        What R' is at most, for the policies that the bound is about. Then it bounds R, on this instance alone.
+    margins
+        The :math:`\delta` to try; by default five, from a quarter of the smallest gap to the largest.
+
+    Examples
+    --------
+    >>> from superarm.simulation import instances
+    >>> lower_bound_near(instances.lower_bound(12, 3, epsilon=0.1), [100, 10_000]).value.round(1).tolist()
+    [3.2, 44.3]
+    """
+    g = gaps(instance, alpha=1.0) if known is None else known
+    if not g.exact or not g.suboptimal.any():
+        wrong = "every batch is optimal" if g.exact else "its smallest gap is not known exactly"
+        raise InvalidArgument("instance", wrong, "give a small instance with a gap")
+    tried = np.geomspace(g.smallest / 4.0, g.largest, N_MARGINS) if margins is None else np.atleast_1d(margins)
+    graves_lai(instance, rounds=0)  # refuses what it does not cover
+
+    @functools.cache  # the programs are solved when the value is asked for
+    def costs() -> list[tuple[float, float]]:
+        return [(float(d), graves_lai(instance, precision=0.01, margin=float(d)).low) for d in tried]
+
+    def least(t: float) -> float:
+        return max(_least_regret(cost, g.smallest * t, margin * t, elsewhere) for margin, cost in costs())
+
+    terms = 0.0, 0.0, np.vectorize(least, otypes=[float])
+    return Bound("lower_bound_near", rounds(horizon), terms, g.largest, kind="near")
+
+
+def _least_regret(cost: float, here: float, there: float, elsewhere: float | None) -> float:
+    """The root of regret = cost kl(1 - regret / here, share), the share of the optimal batches at most R' / there."""
+    if cost == 0.0 or (elsewhere is not None and elsewhere >= there):
+        return 0.0
+    fixed = None if elsewhere is None else elsewhere / there
+    top = 1.0 / (1.0 / here + 1.0 / there) if fixed is None else here * (1.0 - fixed)
+
+    def surplus(regret: float) -> float:
+        return cost * divergence(1.0 - regret / here, regret / there if fixed is None else fixed) - regret
+
+    top, precise = min(top, 1400.0 * cost), 1e-13 * min(top, cost)  # no divergence of floats is above 1400
+    return float(brentq(surplus, 1e-280 * top, top, xtol=precise)) * (1.0 - 1e-9)
+
+
+def item_worth(reward: Reward, k: int, n: int, x: Any, common: float) -> Floats:
+    """One item's reward of batches with ``n`` arms of means ``x`` and k - n of mean ``common``, element by element."""
+    x = np.asarray(x, float)
+    state = reward.start(np.ones(x.shape))
+    for place in range(k):
+        state = reward.join(state, x if place < n else np.full(x.shape, common))
+    return np.asarray(reward.worth(np.ones(x.shape), state), float)
+
+
+def _disjoint_sizes(problem: Problem) -> list[tuple[int, int, float]]:
+    """(n, S, c): S batches of n arms of their own and k - n common ones of mean c, as many as there are arms for."""
+    check_size(problem)
+    own = np.unique(np.geomspace(1, problem.k, 12).astype(int)).tolist()
+    sizes = [(n, (problem.n_arms - problem.k + n) // n) for n in own]
+    return [(n, s, c) for n, s in sizes if s > 1 for c in ((0.0, 0.25, 0.5, 0.75, 1.0) if n < problem.k else (0.0,))]
+
+
+def lower_bound_smooth(instance: Instance, known: Gaps | None = None) -> float:
+    r"""The rate of an instance with this number of arms, k, weights, reward and smallest gap, for any smooth reward.
+
+    .. math:: \liminf_{t\to\infty}\frac{R(t)}{\log t} \ge \max\frac{(S - 1)\Delta}{kl(q, p)}, \qquad
+              \Delta = \bar M\bigl(f(p) - f(q)\bigr)
+
+    for every consistent policy. S batches have n arms each of their own, with identical outcomes of mean p in one of
+    them and q in the others, and k - n common arms; f is the reward of one item. The maximum is over n, p and the mean
+    of the common arms, on a grid. Implements [MerlisMannor2020]_ (Theorem 1) for equal means. Differs: its last steps,
+    which lose a factor of 16 for small gaps, are not taken.
+
+    >>> from superarm.simulation import instances
+    >>> round(lower_bound_smooth(instances.lower_bound(12, 3, epsilon=0.1)), 2)
+    44.85
+    """
+    problem, g = instance.problem, gaps(instance, alpha=1.0) if known is None else known
+    gap, best = g.smallest / float(problem.weights.sum()), 0.0
+    if not 0.0 < gap < np.inf:
+        raise InvalidArgument("instance", "its smallest gap is not known", "give a small instance with a gap")
+    for n, batches, c in _disjoint_sizes(problem):
+        f = [item_worth(problem.reward, problem.k, n, x, c) for x in (MEANS, MEANS + 1e-6, 0.0 * MEANS)]
+        p = MEANS[(f[0] - f[2] >= gap) & (f[1] > f[0])]  # better batches than the best must be possible
+        low, high = 0.0 * p, p.copy()
+        for _ in range(60):
+            q = 0.5 * (low + high)
+            far = item_worth(problem.reward, problem.k, n, p, c) - item_worth(problem.reward, problem.k, n, q, c) >= gap
+            low, high = np.where(far, q, low), np.where(far, high, q)
+        best = max(best, float(((batches - 1) * g.smallest / divergences(low, p)).max(initial=0.0)))
+    if best == 0.0:
+        raise InvalidArgument("instance", "no such instance has this smallest gap", "give a smaller one")
+    return best
+
+
+def lower_bound_smooth_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
+    r"""What every policy has on some instance with this number of arms, k, weights and reward, at every T.
+
+    .. math:: R(T) \ge \max T\bar M\bigl(f(p) - f(q)\bigr)(1 - z), \qquad
+              kl(1/S, z) = \frac TS kl(q, p), \quad z \ge 1/S
+
+    with S batches as in :func:`lower_bound_smooth`; the maximum is over n, p, q and the mean of the common arms, on a
+    grid. Implements [MerlisMannor2020]_ (Lemma 11, the step before Theorem 2). Differs: kl in place of Pinsker's
+    inequality, and the maximum at this T in place of the limit, so that it holds from T = 1 on.
+
+    >>> from superarm.simulation import instances
+    >>> lower_bound_smooth_gap_free(instances.lower_bound(12, 3), [1, 1000]).round(2).tolist()
+    [0.54, 21.45]
+    """
+    problem = instance.problem if isinstance(instance, Instance) else instance
+    known = [(s, *_pairs(problem, n, c)) for n, s, c in _disjoint_sizes(problem)]
+    total = float(problem.weights.sum())
+
+    def worst(t: float) -> float:
+        return max(float((t * total * gap * (1.0 - _inverse(1.0 / s, t / s * kl))).max()) for s, kl, gap in known)
+
+    return np.asarray(np.vectorize(worst, otypes=[float])(rounds(horizon)))
+
+
+def _pairs(problem: Problem, n: int, common: float) -> tuple[Floats, Floats]:
+    """Divergences kl(q, p) and differences f(p) - f(q) of many pairs, without those that others are worse than."""
+    p = np.append(MEANS, 1.0 - 1e-9)[:, None]
+    q = p * (1.0 - np.geomspace(1e-6, 1.0, 100))
+    worth = item_worth(problem.reward, problem.k, n, np.concatenate([p, q], axis=1), common)
+    gap, kl = (worth[:, :1] - worth[:, 1:]).ravel(), divergences(q, p + 0.0 * q).ravel()
+    order = np.argsort(kl)
+    most = np.maximum.accumulate(gap[order])
+    kept = np.append(True, most[1:] > most[:-1])
+    return kl[order][kept], most[kept]
+
+
+def _inverse(share: float, information: Floats) -> Floats:
+    """The largest z with kl(share, z) <= information, rounded up."""
+    low, high = np.full(information.shape, share), np.ones(information.shape)
+    for _ in range(50):
+        z = 0.5 * (low + high)
+        inside = divergences(np.full(z.shape, share), np.minimum(z, 1.0 - 1e-15)) <= information
+        low, high = np.where(inside, z, low), np.where(inside, high, z)
+    return high

@@ -56,7 +56,7 @@ def bounds_report(
         _format_table(results.rounds, regret, shown),
         [_describe(label, table) for label, table in tables.items()],
         [f"{label}: {bound.usefulness}" for label, bound in shown.items() if bound.is_upper],
-        [str(bound) for bound in below if bound.applies and bound.kind == "rate"],
+        [str(bound) for bound in below if bound.applies and bound.kind in ("rate", "growth")],
         explain_left_out(below),
         [f"Assumed: {text}." for text in assumed],
     )
@@ -88,7 +88,8 @@ def _choose(tables: Mapping[str, Bounds], below: list[Bound]) -> dict[str, Bound
     upper = [bound for table in tables.values() for bound in table.applying if bound.is_upper]
     wide = len({bound.alpha for bound in upper}) > 1
     labelled = {f"{b.label}, alpha {b.alpha:.4g}" if wide else b.label: b for b in upper}
-    size = {f"lower: {b.label}; not of this one": b for b in below if b.applies and b.kind == "size"}
+    whose = {"near": "this instance or one near it", "size": "not of this one"}
+    size = {f"lower: {b.label}; {whose[b.kind]}": b for b in below if b.applies and b.kind in whose}
     return labelled | size
 
 
@@ -109,7 +110,7 @@ def _format_table(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str
     if any(bound.is_upper for bound in shown.values()):
         rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
     width = max(len(name) for _, name, _ in rows)
-    rows.sort(key=lambda row: ("regret", "upper", "bayes", "size").index(row[0]))
+    rows.sort(key=lambda row: ("regret", "upper", "bayes", "near", "size").index(row[0]))
     head = f"at T = {rounds[-1]}, regret against the approximation target, ± standard error"
     return [head, *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 

@@ -15,7 +15,7 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
-from superarm.oracles import Guarantee
+from superarm.oracles import Default, Guarantee
 from superarm.output import labels
 from superarm.policies import DirectionalPolicy, GreedyThenCommit, IndexPolicy, Policy, TotalThompson, catalog
 from superarm.rewards import has_proof
@@ -25,7 +25,7 @@ from superarm.theory import lower
 from superarm.theory.bound import Bound, Kind, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper, total
+from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper, thompson, total
 
 MEANS = "the same means in every round, outcomes in [0, 1] that are independent over rounds, every arm in some batch"
 COMPLETE = f"{MEANS}, complete feedback before the next round; any dependence within a round"
@@ -161,26 +161,40 @@ def _plays_c2_ucb(case: Question) -> bool:
     )
 
 
-def _rate(compute: Callable[[Question], float]) -> Theorem:
-    """An asymptotic rate of consistent policies: it bounds nothing at a finite horizon."""
+def _rate(compute: Callable[[Question], float], dependent: Callable[[Question], bool]) -> Theorem:
+    """An asymptotic rate of consistent policies, with some problems of ``dependent`` entries among the others."""
 
     def found(case: Question) -> Bound:
         return Bound("", case.horizon, (0.0, 0.0, 0.0), kind="rate", rate=compute(case))
 
-    return Theorem(found, f"consistent policies with {EXACT}", _is_consistent, COMPLETE)
+    return Theorem(found, f"consistent policies with {EXACT}", lambda c: _is_consistent(c, dependent(c)), COMPLETE)
 
 
 def _is_exact(case: Question) -> bool:
     return case.guarantee == Guarantee(1.0, 1.0)
 
 
-def _is_consistent(case: Question) -> bool:
-    return _is_exact(case) and bool(case.policy.consistent)
+def _is_consistent(case: Question, dependent: bool) -> bool:
+    known = case.policy.consistent
+    return _is_exact(case) and bool(known is True or (known == "independent" and not dependent))
 
 
-def _gap_free(case: Question) -> Bound:
-    term = functools.partial(lower.lower_bound_gap_free, case.instance)
-    return Bound("", case.horizon, (0.0, 0.0, term), kind="size")
+def _plays_cts(case: Question) -> bool:
+    return isinstance(case.policy, IndexPolicy) and replace(case.policy, oracle=Default()) == catalog.cts()
+
+
+def _gap_free(compute: Callable[..., Any]) -> Callable[[Question], Bound]:
+    def found(case: Question) -> Bound:
+        compute(case.instance, 1.0)  # refuses what it does not cover
+        return Bound("", case.horizon, (0.0, 0.0, functools.partial(compute, case.instance)), kind="size")
+
+    return found
+
+
+def _growth(case: Question) -> Bound:
+    if not _is_exact(case):
+        raise InvalidArgument("policy", thompson.INEXACT, "give an exact oracle")
+    return Bound("", case.horizon, (0.0, 0.0, 0.0), kind="growth", rate=thompson.growth_cts(case.instance, case.gaps))
 
 
 def _c2_ucb(case: Question) -> Bound:
@@ -226,12 +240,20 @@ THEOREMS: Mapping[str, Theorem] = {
         lambda c: isinstance(c.policy, GreedyThenCommit),
         total.SUBMODULAR,
     ),
-    "lower_bound": _rate(lambda c: lower.lower_bound(c.instance, c.gaps).exact),
-    "lower_bound_independent": _rate(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact),
-    "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact),
-    "graves_lai": _rate(lambda c: graves_lai(c.instance).low),
+    "growth_cts": Theorem(_growth, "cts()", _plays_cts),
+    **_theorems(EXACT, _is_exact, lower.lower_bound_near),
+    "lower_bound": _rate(
+        lambda c: lower.lower_bound(c.instance, c.gaps).exact, lambda c: c.instance.problem.n_items > 1
+    ),
+    "lower_bound_independent": _rate(
+        lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact, lambda c: False
+    ),
+    "lower_bound_smooth": _rate(lambda c: lower.lower_bound_smooth(c.instance, c.gaps), lambda c: True),
+    "lower_bound_gap_free": Theorem(_gap_free(lower.lower_bound_gap_free), EXACT, _is_exact),
+    "lower_bound_smooth_gap_free": Theorem(_gap_free(lower.lower_bound_smooth_gap_free), EXACT, _is_exact),
+    "graves_lai": _rate(lambda c: graves_lai(c.instance).low, lambda c: not thompson.is_independent(c.instance)),
 }
-"""All theorems by name: upper bounds, then rates and lower bounds."""
+"""All theorems by name: from above, then from below."""
 
 
 KINDS: Mapping[str, Kind] = {"upper": "upper", "bayes": "bayes"}
@@ -384,11 +406,12 @@ class Bounds:
         head = f"Regret of {self.policy} against {one.target:.4g} per round ({share})"
         times = [f"T = {t:g}" for t in np.ravel(self.horizon)]
         width = max(len(bound.label) for bound in applying)
-        table = [f"{'':<5} {'':<{width}}  " + "  ".join(f"{time:>10}" for time in times)]
+        table = [f"{'':<6} {'':<{width}}  " + "  ".join(f"{time:>10}" for time in times)]
         for bound in applying:
-            cells = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value)) if bound.kind != "rate" else bound.limit
+            values = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value))
+            cells = bound.limit if bound.kind in ("rate", "growth") else values
             use = f"  {bound.usefulness}" if bound.is_upper else ""
-            table.append(f"{bound.kind:<5} {bound.label:<{width}}  {cells}{use}")
+            table.append(f"{bound.kind:<6} {bound.label:<{width}}  {cells}{use}")
         assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.is_upper)
         told = (f"Assumed: {text}." for text in assumed)
         return "\n".join([head, *table, *least, *explain_left_out(self), *told])

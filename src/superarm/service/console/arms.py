@@ -105,10 +105,10 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
 
 
 def list_now(state: ProblemState) -> list[int]:
-    """The slate that is shown without a policy, with the next arms of the ranking for retired ones; empty if unknown."""
+    """The slate that is shown without a policy, the next arms standing in for retired ones; empty if unknown."""
     named, settings = state.settings.control_slate, state.settings
     names = named if isinstance(named, list) else list(settings.policy.baseline or ())[: state.problem.k]
-    return fixed_slate(state, names, ~state.retired) if names else []
+    return list(fixed_slate(state, names, ~state.retired)) if names else []
 
 
 def came_and_left(state: ProblemState, arms: Sequence[int], stratum: int | None) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def came_and_left(state: ProblemState, arms: Sequence[int], stratum: int | None)
 
 
 def worth(
-    state: ProblemState, arms: Sequence[int], stratum: int | None, adds: Sequence[float] | None = None
+    state: ProblemState, arms: Sequence[int], stratum: int | None, adds: list[float] | None = None
 ) -> dict[str, Any]:
     """The value of a slate at the estimates, with its interval, in total, by one item or in one segment.
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.output.table import format_number
-from superarm.service.domain.lift import Lift, MeanInterval, mean_interval, measure_lift
+from superarm.service.domain.lift import MeanInterval, mean_interval, measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import guard_of
 from superarm.service.domain.warnings import say_lift, say_missing
@@ -88,8 +88,8 @@ def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     """Whether the policy earns more than the control share since it began; the interval holds at all times."""
     words, sums = state.words, state.history.lift
     measured = [(one, measure_lift(one, stratum=stratum)) for one in reversed(state.history.earlier)]
-    earlier = [(one, _say_lift(found, words.unit)) for one, found in measured if found.difference is not None]
-    facts: dict[str, Any] = {"earlier": earlier}
+    earlier = [(one, say_lift(found, one.policy.count(stratum), words)) for one, found in measured]
+    facts: dict[str, Any] = {"earlier": [one for one in earlier if one[1]]}
     if state.settings.control == 0.0 and not sums.control.count():
         return Tile("alone", "Unknown", say_missing(state), facts=facts)
     found = measure_lift(sums, stratum=stratum)
@@ -97,16 +97,9 @@ def judge_lift(state: ProblemState, stratum: int | None) -> Tile:
     facts |= {"policy": counts[0], "other": counts[1], "fallback": sums.fallback.count(), "method": found.method}
     if found.difference is None:
         return Tile("control", "Too early", say_missing(state, stratum), facts=facts)
-    line = say_lift(state, stratum)
+    line = say_lift(found, counts[0], words)
     word, kind = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}[found.verdict]
     return Tile("control", word, line, kind, facts)
-
-
-def _say_lift(found: Lift, unit: str) -> str:
-    """The difference of a comparison in which it is known, with its interval."""
-    value, low, high = (signed(one, 2) for one in found.difference or ())
-    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
-    return f"{value} {unit}".strip() + f"{share}, between {low} and {high}"
 
 
 def judge_guard(state: ProblemState) -> Tile | None:

@@ -5,7 +5,6 @@ independent successes would give, at the estimates of the time.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -57,9 +56,12 @@ class Behaviour(Struct):
         self.limited += int((told >= 1.0).sum())
         if len(self.values) <= MANY_VALUES:
             self.values = np.union1d(self.values, told)[: MANY_VALUES + 1].tolist()
-        for size in np.unique(sizes[sizes > 1]).tolist() if estimate is not None else []:
-            mine = np.repeat(sizes == size, sizes)
-            self._follow_slates(*(np.reshape(part[mine], (-1, size)) for part in (arms, outcome, estimate)))
+        if estimate is None:
+            return
+        for size in np.unique(sizes[sizes > 1]).tolist():
+            mine, shape = np.repeat(sizes == size, sizes), (-1, size)
+            slates = arms[mine].reshape(shape)
+            self._follow_slates(slates, outcome[mine].reshape(shape), estimate[mine].reshape(shape))
 
     def _follow_slates(self, arms: Ints, outcome: Floats, estimate: Floats) -> None:
         """Count decisions of one size; those in which all arms succeeded have no pairs: they may not be of people."""
@@ -70,7 +72,8 @@ class Behaviour(Struct):
             self.whole_expected += float(np.clip(estimate / self.typical, 0.0, 1.0).prod(1).sum())
             arms, outcome, estimate = arms[~whole], outcome[~whole], estimate[~whole]
         order = np.argsort(arms[:, :PLACES], 1)
-        arms, outcome, estimate = (np.take_along_axis(part, order, 1) for part in (arms, outcome, estimate))
+        arms = np.take_along_axis(arms, order, 1)
+        outcome, estimate = (np.take_along_axis(part, order, 1) for part in (outcome, estimate))
         for a in range(order.shape[1]):
             for b in range(a + 1, order.shape[1]):
                 both, expected = outcome[:, a] * outcome[:, b], estimate[:, a] * estimate[:, b]

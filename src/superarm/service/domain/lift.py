@@ -381,7 +381,7 @@ def _needed(groups: tuple[list[Stratum], ...], gap: float, side: float) -> tuple
 
 
 def _first(gap: float, side: float, spread: float) -> int | None:
-    """After how many decisions the interval leaves out 0, if ``spread`` is the variance of the difference times them."""
+    """After how many decisions the interval leaves out 0; ``spread`` over them is the variance of the difference."""
     sizes = np.geomspace(10.0, MAX_NEEDED, 2_000)
     enough = sequence_factor(sizes, side, EXPECTED) ** 2 * spread / sizes < gap * gap
     return int(sizes[enough.argmax()]) if enough.any() else None

@@ -65,6 +65,7 @@ class ProblemState:
         self.seen: dict[str, int] = {}
         self.history = History(lift=LiftSums.begun(settings))
         self.come = 0  # how many arms were added since the list was given
+        self.renewed = 0  # how often it was, since the control slate was
         self.guarded = False  # whether the guardrail lets the control slate be shown
         self._clock: Ints | None = None
 
@@ -345,7 +346,9 @@ class ProblemState:
             self.learner.change_policy(to_policy(event.settings.policy, self.arms), event.t)
         old, new = self.settings, event.settings
         if (new.policy.baseline, new.control_slate) != (old.policy.baseline, old.control_slate):
-            self.come = 0
+            self.come, self.renewed = 0, self.renewed + 1
+        if new.control_slate != old.control_slate:
+            self.renewed = 0
         if (new.control_slate, new.planned) != (old.control_slate, old.planned):
             self._compare_anew(new, event.t, frozen=False)
         self.guarded = self.guarded and event.settings.guardrail is not None

@@ -8,9 +8,10 @@ import numpy as np
 from superarm.output.table import format_number
 from superarm.rewards import Coverage
 from superarm.service.domain.history import Earned
-from superarm.service.domain.lift import Lift, measure_lift
+from superarm.service.domain.lift import Lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import fixed_slate
+from superarm.service.domain.spec import Words
 
 MANY_DECISIONS = 20
 LARGE_SHARE = 0.2
@@ -18,7 +19,7 @@ CAPPED = 0.03
 """From such a share of amounts at the limit on, of all that was told, too much of them may be above it."""
 
 MOVED, FEW_ARMS = 0.25, 3
-"""From such a share of the first arms of a list on, twice as many as a slate has, and from so many, it is not today's."""
+"""From such a share, and so many, of the first arms of a list on, two slates full, it is not today's."""
 
 MANY_SCORES, BEYOND = 100, 0.01
 """From so many scores on, so large a share of them beyond the scale is too much."""
@@ -134,16 +135,21 @@ def _from_behaviour(learner: ProblemState) -> list[str]:
 
 def _from_list(learner: ProblemState) -> list[str]:
     """Where many arms of the list are gone, and others came, since it was given."""
-    fixed = learner.settings.control_slate if learner.settings.control > 0.0 else ""
-    listed = learner.settings.policy.baseline or (fixed if isinstance(fixed, list) else [])
-    first = list(listed)[: 2 * learner.problem.k]
+    settings, words = learner.settings, learner.words
+    fixed = settings.control_slate if settings.control > 0.0 and isinstance(settings.control_slate, list) else []
+    listed = list(settings.policy.baseline or fixed)
+    if fixed and learner.renewed and fixed != listed[: len(fixed)]:
+        return [
+            f"`policy.baseline` was renewed {learner.renewed} times and `control_slate` was not: lift compares with an "
+            "old list; send today's list as both"
+        ]
+    first = listed[: 2 * learner.problem.k]
     gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
     if min(come, gone) < max(FEW_ARMS, MOVED * len(first)):
         return []
-    words = learner.words
     return [
-        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since it "
-        "was given: it is not what you would show today, so that lift is too large; send today's list as "
+        f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since "
+        "it was given: it is not what you would show today, so that lift is too large; send today's list as "
         "`policy.baseline`, and as `control_slate`"
     ]
 
@@ -221,16 +227,14 @@ def _moment(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def say_lift(learner: ProblemState, stratum: int | None = None, delta: float = 0.05) -> str:
-    """What was gained against the control share, and how many more decisions decide, in a sentence."""
-    found, words = measure_lift(learner.history.lift, delta, stratum), learner.words
+def say_lift(found: Lift, n: int, words: Words) -> str:
+    """What ``n`` decisions gained against the control share, and how many more decide; empty if it is not known."""
     if found.difference is None:
-        return say_missing(learner, stratum)
-    n, many = learner.history.lift.policy.count(stratum), words.many("decision")
+        return ""
     total, low, high = (_signed(n * one) for one in found.difference)
     share = "" if found.relative is None else f" ({_signed(100.0 * found.relative.value)} %)"
-    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {many} of superarm, between {low} and {high}"
-    return f"{line}{_say_needed(found, many)}"
+    line = f"{f'{total} {words.unit}'.strip()}{share} in {n:,} {words.many('decision')} of superarm"
+    return f"{line}, between {low} and {high}{_say_needed(found, words.many('decision'))}"
 
 
 def _say_needed(found: Lift, many: str) -> str:

@@ -89,22 +89,23 @@ def lift(learner: ProblemState, delta: float, part: str | None = None) -> replie
     sums, stratum = learner.history.lift, None if part is None else learner.strata.get(part)
     if part is not None and stratum is None:
         raise invalid("item", f"unknown {part[:100]!r}", "name an item of the problem, or a segment of its context")
-    floor = learner.problem.floor if stratum is None else 0.0
-    told = _compared(sums, delta, stratum, floor)
+    told = _compared(learner, sums, delta, stratum)
     told |= {"left_out": sums.left_out, "fallback": learner.guarded, "item": part}
     told["missing"] = say_missing(learner, stratum) if told["difference"] is None else ""
-    told["said"] = say_lift(learner, stratum, delta)
+    told["said"] = told["said"] or told["missing"]
     told["earlier"] = [
-        replies.EarlierLift(one.since, one.until, one.slate, **_compared(one, delta, stratum, floor))
+        replies.EarlierLift(one.since, one.until, one.slate, **_compared(learner, one, delta, stratum))
         for one in reversed(learner.history.earlier)
     ]
     return replies.LiftReply(learner.settings.control, delta, sums.since, earned=_earned(learner, stratum), **told)
 
 
-def _compared(sums: LiftSums, delta: float, stratum: int | None, floor: float) -> dict[str, Any]:
-    """The fields of a reply that a comparison gives; its sums are of rewards above ``floor``."""
+def _compared(learner: ProblemState, sums: LiftSums, delta: float, stratum: int | None) -> dict[str, Any]:
+    """The fields of a reply that a comparison gives; its sums are of rewards above the problem's floor."""
+    floor = learner.problem.floor if stratum is None else 0.0
     found = measure_lift(sums, delta, stratum)
-    told: Any = found._asdict() | {"verdict": found.verdict}
+    said = say_lift(found, sums.policy.count(stratum), learner.words)
+    told: Any = found._asdict() | {"verdict": found.verdict, "said": said}
     for name in ("policy", "control", "difference", "relative"):
         told[name] = None if told[name] is None else replies.IntervalReply(*told[name])
     for name in ("policy", "control"):

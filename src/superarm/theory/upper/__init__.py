@@ -10,4 +10,5 @@ One function per theorem, ``upper_bound_…`` of an instance, most also of given
 - ``directional.py``: the directional policy, where its direction is known.
 - ``cascade.py``: lists that are read from the top.
 - ``contextual.py``: the policies on linear models.
+- ``thompson.py``: Thompson sampling, in the limit.
 """
