@@ -99,9 +99,9 @@ SITUATIONS = (
         "policies",
         "kl_moss",
         "With one item, no context and no list to start from, it earned more than pooled_thompson in the first 1,000 "
-        "visits of simulated shops, and as much in 20,000 (python -m dev.benchmarks.from_nothing); and it keeps to a "
-        "wrong arm less often. If you show a list today, start from it: with baseline, pooled_thompson earns more from "
-        "the first visits on. No regret bound is known for kl_moss; kl_ucb is the choice with a proof.",
+        "visits of simulated shops, and as much in 20,000 (python -m dev.benchmarks.from_nothing). If you show a list "
+        "today, start from it: with baseline, pooled_thompson earns more from the first visits on. No regret bound is "
+        "known for kl_moss; kl_ucb is the choice with a proof.",
     ),
     Situation(
         lambda problem, whole, listed: whole,
@@ -116,10 +116,10 @@ SITUATIONS = (
         lambda problem, whole, listed: True,
         "policies",
         "pooled_thompson",
-        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). It "
-        "has no regret bound; kl_ucb is the choice with a proof. If a decision shows what its arms do for all items at "
-        "once, take directional_kl_moss; if rates change, a policy that forgets; if single items succeed more often "
-        "than not, kl_moss (docs/background/choosing-a-policy.md).",
+        "It earned most in the contest of policies in shops (python -m dev.earnings, docs/background/earnings.md). Its "
+        "regret bound is for one item and arm; kl_ucb is the choice with a proof. If a decision shows what its arms do "
+        "for all items at once, take directional_kl_moss; if rates change, a policy that forgets; if single items "
+        "succeed more often than not, kl_moss (docs/background/choosing-a-policy.md).",
     ),
 )
 """The table, in the order in which it is read."""
@@ -147,7 +147,7 @@ def recommend(problem: Problem, whole: bool = False, listed: bool = False) -> Ad
     >>> from superarm.rewards import Coverage
     >>> found = recommend(Problem(100, 4, Coverage(), Subsets(6)))
     >>> found.policy
-    pooled_thompson(sharpness=2, loss=0.025, later_loss=0.05, cautious=1000)
+    pooled_thompson(sharpness=2, loss=0.025, later_loss=0.05, cautious=1000, optimism=0.5)
     >>> found.reason[:16]
     'It earned most i'
     """

@@ -9,6 +9,7 @@ from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.core.moments import JointTally
+from superarm.core.streams import shared_uniform
 from superarm.core.tally import Feedback, Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
@@ -122,14 +123,16 @@ class PooledThompson(Policy[PoolMemory]):
 
     The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
     observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
-    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. No
-    regret bound is known; ``python -m dev.earnings`` measures what it earns.
+    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too.
+
+    Without a list and with one item, the share ``optimism`` of decisions is made at upper bounds of that posterior
+    (``Posterior.upper``). With draws alone, regret grows like a power of T on some instances; with bounds and one arm
+    per decision it is O(log T) (docs/theory/lower-bounds.md). ``python -m dev.earnings`` measures what it earns.
 
     Parameters
     ----------
     sharpness
-        How many times an observation counts: 1 is Thompson sampling. 2 earned more, and keeps to a wrong batch in some
-        runs (``python -m dev.benchmarks.adversary pooled_thompson --known plain``); 4 can, too. It is at most 1 where
+        How many times an observation counts in draws: 1 is Thompson sampling. 2 earned more. It is at most 1 where
         decisions show several items of an arm at once; there, entries share random numbers as often as the arm's items
         were seen to vary together (``core.moments.JointTally``).
     baseline
@@ -142,6 +145,9 @@ class PooledThompson(Policy[PoolMemory]):
         2 %, which falls with the square root of the decisions from the thousandth on. These are estimates.
     cautious
         In so many decisions at most a third of the list, rounded up, is replaced at once.
+    optimism
+        The share of decisions that are made at upper bounds, without a list and with one item. With 0, some runs keep
+        to a wrong arm (``python -m dev.benchmarks.locks``).
     oracle
         The algorithm that finds a batch.
     """
@@ -151,18 +157,19 @@ class PooledThompson(Policy[PoolMemory]):
     loss: float = 0.025
     later_loss: float = 0.05
     cautious: int = 1000
+    optimism: float = 0.5
     oracle: Oracle = Default()
     remembers = PoolMemory
     shares_segments = True
     random = True
-    caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
+    caveat = "It assumes that the outcomes of one decision are independent; its regret bound is for one arm a decision."
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("sharpness", 0.0 < self.sharpness <= 1e6, "give a number > 0, at most 1e6")
         self.convert("baseline", tuple(int(j) for j in self.baseline))
         self.convert("cautious", count(self.cautious, "cautious", 0))
-        for name in ("loss", "later_loss"):
+        for name in ("optimism", "loss", "later_loss"):
             self.require(name, 0.0 <= getattr(self, name) <= 1.0, "give a share in [0, 1]")
 
     def validate(self, problem: Problem) -> None:
@@ -174,8 +181,7 @@ class PooledThompson(Policy[PoolMemory]):
 
     def choose(self, problem: Problem, view: View, memory: PoolMemory) -> Ints:
         whole, own, waiting = self.posteriors(problem, view, memory)
-        draw = own.draw(self.sharpness, view.keys, view.t, waiting)
-        batch = self.oracle.maximize(problem, draw, view)
+        batch = self.oracle.maximize(problem, self.scores(own, view, waiting), view)
         if not self.baseline:
             return batch
         account = Account(problem, view, memory, whole, self.baseline)
@@ -189,6 +195,14 @@ class PooledThompson(Policy[PoolMemory]):
         batch = np.where(account.poor, base, account.keep(base, batch, places, share))
         due = account.trial_due(not cautious, self.loss if cautious else self.later_loss)
         return np.where(due, account.trial(base), batch) if due.any() else batch
+
+    def scores(self, own: Posterior, view: View, waiting: Floats) -> Floats:
+        """The entries at which the oracle chooses: a draw, or upper bounds in the share ``optimism`` of decisions."""
+        draw = own.draw(self.sharpness, view.keys, view.t, waiting)
+        bounded = shared_uniform(view.keys, view.t, 5)[:, 4] < self.optimism
+        if self.baseline or own.observed.support.n_items > 1 or not bounded.any():
+            return draw
+        return np.where(own.observed.across(bounded), own.upper(view.counts), draw)
 
     def posteriors(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Posterior, Posterior, Floats]:
         """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
@@ -218,7 +232,7 @@ class PooledThompson(Policy[PoolMemory]):
     def estimates(self, problem: Problem, view: View, memory: PoolMemory) -> tuple[Floats, Floats]:
         """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
         _, own, waiting = self.posteriors(problem, view, memory)
-        return own.means(), own.draw(self.sharpness, view.keys, view.t, waiting)
+        return own.means(), self.scores(own, view, waiting)
 
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
@@ -231,6 +245,7 @@ def pooled_thompson(
     loss: float = 0.025,
     later_loss: float = 0.05,
     cautious: int = 1000,
+    optimism: float = 0.5,
     oracle: Oracle = Default(),  # noqa: B008
 ) -> PooledThompson:
     """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
@@ -244,4 +259,4 @@ def pooled_thompson(
     >>> pooled_thompson(baseline=[3, 1, 2]).baseline
     (3, 1, 2)
     """
-    return PooledThompson(sharpness, baseline, loss, later_loss, cautious, oracle)
+    return PooledThompson(sharpness, baseline, loss, later_loss, cautious, optimism, oracle)

@@ -144,7 +144,7 @@ class Observed:
             n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
         return cls(support, pulls, n, total, square, known, tally.correlation(n_segments))
 
-    def across(self, x: Floats) -> Floats:
+    def across(self, x: Any) -> Any:
         """Numbers of replications (R,), so that they broadcast against entries."""
         return x.reshape(-1, *[1] * (self.n.ndim - 1))
 
@@ -278,6 +278,19 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return np.sqrt(by_arm if b is None else 1.0 / a + ((a - self.s) / a) ** 2 * by_arm)
 
+    def upper(self, counts: Floats) -> Floats:
+        r"""Upper bounds of all entries, given how often their arms were shown, (R, n_arms).
+
+        .. math:: q = m\,(1 + \sqrt{2x} + x), \qquad x = v^2\log^+\Bigl(\frac{\bar N}{N_j}\Bigr)
+
+        with m the mean of the entry, v its coefficient of variation and :math:`\bar N` the mean of all counts. A Gamma
+        distribution is above q with probability :math:`N_j/\bar N` at most, [BoucheronEtAl2013]_ (section 2.4). The
+        level is that of MOSS, [AudibertBubeck2009]_: an arm that had its share of the pulls is taken at its mean.
+        """
+        share = _in_order(counts)[:, None] / (counts.shape[1] * np.maximum(counts, 1.0))
+        x = self.observed.support.by_arm(log(np.maximum(share, 1.0))) * self.spread() ** 2
+        return _below_one(self.means() * (1.0 + np.sqrt(2.0 * x) + x))
+
     def draw(self, sharpness: Any, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
         """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
 
@@ -300,8 +313,8 @@ class Posterior:
         kappa = self.observed.across(self.prior.kappa)
         rate = self.observed.support.by_arm(theta) * self.lift
         mean = np.clip(rate, 1e-6, 0.9)
-        if np.isinf(kappa).any():  # rates above 0.9 keep their order, below 1
-            return np.where(rate > mean, 1.0 - 0.1 * decay(10.0 * (rate - mean)), mean), None
+        if np.isinf(kappa).any():
+            return _below_one(np.maximum(rate, 1e-6)), None
         strength = np.maximum(kappa * (1.0 - mean) / mean, 0.5)
         return strength * mean + self.s, strength * (1.0 - mean) + (self.n - self.s)
 
@@ -330,6 +343,11 @@ class Posterior:
 def _trust(kappa: Any, expected: Floats) -> Any:
     """By how much an entry counts for its arm: it says at most kappa events about it."""
     return 1.0 if np.isinf(kappa).any() else kappa / (kappa + expected)
+
+
+def _below_one(rate: Floats) -> Floats:
+    """Rates of which those above 0.9 keep their order, below 1."""
+    return np.where(rate > 0.9, 1.0 - 0.1 * decay(10.0 * np.maximum(rate - 0.9, 0.0)), rate)
 
 
 def _average(likelihood: Floats) -> tuple[Floats, Floats]:
