@@ -27,7 +27,7 @@ class Remedy:
 
     words: str
     kind: Kind | None = None
-    policy: Callable[[Shop], Policy[Any]] = lambda shop: pooled_thompson(baseline=shop.known_ranking)
+    policy: Callable[[Shop], Policy[Any] | None] = lambda shop: pooled_thompson(baseline=shop.known_ranking)
     way: Way = PLAIN
     items: bool = False
 
@@ -160,7 +160,7 @@ CASES = {
     "hidden tastes": Case(
         Kind(tastes, 150, 5, "hidden", (0.3, 0.25, 0.2, 0.15, 0.1), held_out=True, **LATE),
         "tastes that nobody knows",
-        Remedy("learn items", items=True),
+        Remedy("learn items, from nothing", policy=lambda shop: None, items=True),
     ),
     "places": Case(
         replace(PLAIN_SHOP, visitors=Readers(LOOKS)),
