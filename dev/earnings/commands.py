@@ -40,7 +40,7 @@ POLICIES: dict[str, Callable[[Shop], Policy[Any]]] = {
 }
 """The policies of the contest, each for a shop; those that take longest come first."""
 
-REPLAYED = 10
+REPLAYED = 5
 """So many draws of a shop are replayed on the service."""
 
 

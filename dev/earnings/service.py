@@ -20,7 +20,7 @@ from superarm.service.domain.warnings import list_warnings
 from superarm.service.runtime.ask import plan_decision
 from superarm.service.schemas import AskBody
 
-VIEWS, LATE, BEGINNING = 6_000, 300, 40
+VIEWS, LATE, BEGINNING = 5_000, 300, 40
 """So many views are replayed, each finished so many views later; warnings are told apart by their first letters."""
 
 LONGEST = 1_000
