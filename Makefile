@@ -12,6 +12,7 @@
 # make gallery            draw the pictures of the gallery whose experiments have changed
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
+# make litellm-test       route by superarm in litellm's router, with local stand-ins for endpoints
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
 # make pristine           run make demo and make test in a minimal Debian 12 and a minimal Debian stable made for it (as root)
 # make weight            print code lines and files beside their budgets; fail above them
@@ -39,7 +40,7 @@ BUDGET := 30
 # The share of lines and branches, in per cent, that both tiers run.
 COVERED := 96
 
-.PHONY: bench-tables demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: bench-tables demo test test-all system early-system optional-system checks lint types layers weight quick slow coverage test-versions test-package obp-reference generated-client litellm-test responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -54,7 +55,7 @@ test:
 # What make test leaves out, and by how much of the code both tiers run.
 test-all: optional-system
 	@$(MAKE) --no-print-directory coverage
-	@$(MAKE) --no-print-directory test-package docs-test
+	@$(MAKE) --no-print-directory test-package docs-test litellm-test
 
 checks: lint types layers weight
 
@@ -153,6 +154,13 @@ generated-client: $(READY)
 	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
 	PYTHONPATH=. $(BIN)/python dev/tools/generated_client.py $(OPENAPI)
 
+# The example of a routing strategy, with litellm in an environment of its own.
+LITELLM := .venv-litellm
+litellm-test: $(READY)
+	$(PYTHON) -m venv $(LITELLM)
+	$(LITELLM)/bin/pip install --quiet litellm==1.106.2 --editable .
+	PYTHONPATH=. $(BIN)/python dev/tools/litellm_test.py $(LITELLM)
+
 responsive: $(READY)
 	$(BIN)/python -m dev.benchmarks.responsiveness --at-most 250
 
@@ -214,4 +222,4 @@ bench-tables: $(READY)
 	$(BIN)/python -m dev.benchmarks.growing_tables
 
 clean:
-	rm -rf $(VENV) $(MANIFESTS) $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(MANIFESTS) $(OBP) $(OPENAPI) $(LITELLM) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

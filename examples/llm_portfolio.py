@@ -102,6 +102,29 @@ def run(
     return wins / len(solved), dollars / len(solved)
 
 
+def learner(price: np.ndarray, most: float, spend: float, seed: int, at_once: bool = False) -> sa.Agent:
+    """An agent that keeps a mean spend, of ladders or of sets, and learns what calls of at most ``most`` cost."""
+    problem = sa.Problem(len(price), 2, sa.Coverage(), sa.Subsets(len(price)), weights=[1.0, 0.0])
+    policy = sa.policies.spend_set if at_once else sa.policies.ladder
+    return sa.Agent(problem, policy(price, scale=most, spend=spend), seed=seed)
+
+
+def spend_sets(
+    solved: np.ndarray, cost: np.ndarray, spend: float, order: np.ndarray, seed: int, price: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sets that keep a mean spend: of each issue whether it was solved, and the dollars."""
+    given = cost.mean(axis=0) if price is None else price
+    most, rows = max(cost.max(), given.max()), []
+    agent = learner(given, most, spend, seed, at_once=True)
+    for issue in order:
+        decision = agent.ask()
+        won, paid = solved[issue, decision.action], cost[issue, decision.action]
+        agent.tell(decision, np.stack([won, 1.0 - paid / most], axis=1))
+        rows.append((won.max(), paid.sum()))
+    share, dollars = np.array(rows).T
+    return share, dollars
+
+
 def ladder(
     solved: np.ndarray, cost: np.ndarray, spend: float, order: np.ndarray, seed: int, judge: np.ndarray | None = None
 ) -> tuple[np.ndarray, ...]:
@@ -111,8 +134,7 @@ def ladder(
     last model that ran delivers its answer. A judge (issues, models) may pass answers that are wrong.
     """
     price, most, passed = cost.mean(axis=0), cost.max(), solved if judge is None else judge
-    problem = sa.Problem(len(price), 2, sa.Coverage(), sa.Subsets(len(price)), weights=[1.0, 0.0])
-    agent = sa.Agent(problem, sa.policies.ladder(price, scale=most, spend=spend), seed=seed)
+    agent = learner(price, most, spend, seed)
     rows = []
     for issue in order:
         decision = agent.ask()  # decision.action: try them in this order

@@ -169,3 +169,26 @@ def logistic_gamma_g(c, k):
         low, high = (s, high) if rising else (low, s)
     f = 1 / (1 + c * mpmath.exp(-low))
     return float(f * (1 - f) * mpmath.sqrt(low * (1 - low / k)))
+
+
+def reversed_cascade_ucb1(n_arms, k, gap, rounds, runs, seed=0, clock=lambda t: t - 1, most=np.inf, first="worst"):
+    """The final expected regret of CascadeUCB1 on B(L, K, 0.2, gap), lists with the ``first`` of their arms at the top.
+
+    As [KvetonEtAl2015]_ print it: one observation of each arm, then the k largest mean + sqrt(1.5 log(t - 1) / N).
+    """
+    rng, rows = np.random.default_rng(seed), np.arange(runs)
+    p = np.where(np.arange(n_arms) < k, 0.2, 0.2 - gap)
+    pulls, hits = np.ones((runs, n_arms)), (rng.random((runs, n_arms)) < p).astype(float)
+    regret, best = np.zeros(runs), 1.0 - 0.8**k
+    for t in range(1, rounds + 1):
+        index = np.minimum(most, hits / pulls + np.sqrt(1.5 * np.log(max(clock(t), 1)) / pulls))
+        page = np.argsort(-index, axis=1)[:, :k]
+        regret += best - (1.0 - np.prod(1.0 - p[page], axis=1))
+        reading = np.ones(runs, bool)
+        for place in range(k) if first == "best" else reversed(range(k)):
+            arm = page[:, place]
+            click = rng.random(runs) < p[arm]
+            pulls[rows, arm] += reading
+            hits[rows, arm] += reading & click
+            reading &= ~click
+    return regret

@@ -33,6 +33,7 @@ from superarm.policies.memory import Memory
 from superarm.problem import Problem
 from superarm.rewards import Reward, Smoothness
 from superarm.simulation import Instance
+from superarm.simulation.lanes import Lanes
 from superarm.testing import ContractViolation, check
 from superarm.thresholds import Thresholds
 from tests.action_sets import NoNeighbours
@@ -70,7 +71,7 @@ GOOD = [
     oracles.StochasticGreedy(),
     *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin"), policies.bcucb_t()),
     *(policies.total_thompson(), policies.discounted(policies.total_thompson(), 8)),
-    *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], cautious=10)),
+    *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], caution=(0.025, 0.05, 10, 0.6))),
     *(
         policies.directional_kl_moss(Covariance()),
         policies.escb_delta(),
@@ -82,6 +83,7 @@ GOOD = [
     *(environments.ConjunctiveCascade(P), environments.DependentClick(P, [0.9, 0.4])),
     *(environments.PositionBased(P, [0.9, 0.4]), KLMossWithPrior(10.0, 3)),
     environments.Blocks(P, np.tile([1, -1, 0], (4, 1)), shock=[0.5] * 4),
+    *(indices.LLR(3), indices.BoostedGaussian(3)),
 ]
 TOTAL = Problem(5, reward=rewards.Total(), actions=Subsets(2))
 LINEAR = Problem(5, 3, rewards.Linear(), Subsets(2))
@@ -102,9 +104,12 @@ ON_A_PROBLEM = [
     (policies.greedy_then_commit(50_000), lambda one: testing.check_policy(one, TOTAL)),
     (policies.escb(), lambda one: testing.check_policy(one, LINEAR)),
     (policies.ols_ucb_c(0.5), lambda one: testing.check_policy(one, LINEAR)),
+    (policies.SpendSet(0.5), lambda one: testing.check_policy(one, Problem(6, 2, rewards.Coverage(), Subsets(3)))),
     (policies.SpendLadder(0.5), lambda one: testing.check_policy(one, Problem(6, 2, rewards.Coverage(), Subsets(3)))),
     (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
     (environments.CostlyCascade(P[:, 0], [0.1, 0.2, 0, 1]), lambda one: testing.check_environment(one, LADDER)),
+    (environments.Gaussian(P - 0.5), lambda one: testing.check_environment(one, REAL)),
+    (policies.bg_cts(2), lambda one: testing.check_policy(one, LINEAR)),
     (environments.Switching([P, P[:, ::-1]], [1, 5000]), lambda one: testing.check_environment(one, FOUR)),
     (environments.Cohorts(P[:, [0, 1, 2, 0]], [0, 1, 3, 4]), lambda one: testing.check_environment(one, FOUR)),
     (policies.shapes(), lambda one: testing.check_policy(one, SCORED)),
@@ -116,6 +121,7 @@ ON_A_PROBLEM = [
     ),
 ]
 FOUR = Problem(4, 3, rewards.Coverage(), Subsets(1))
+REAL = Problem(4, 3, rewards.Linear(), Subsets(1), bounds=(-9, 9))
 SCORED = Problem(n_arms=4, items=Thresholds(0, 10), actions=Subsets(1))
 LADDER = Problem(4, 2, rewards.Coverage(), Subsets(1))
 VALUES = [
@@ -135,6 +141,7 @@ VALUES = [
     *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
     environments.Totals(environments.Bernoulli(P), rewards.Coverage()),
     *(indices.Plays(indices.KL(c=0.0), 3), policies.Hybrid()),
+    Lanes((environments.Beta(P, 2.0), environments.Beta(P, 3.0)), (1, 1)),
     Instance(FOUR, environments.Bernoulli(P)),
 ]
 """Components that other tests compare with definitions, on problems that suit them."""

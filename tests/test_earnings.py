@@ -109,7 +109,7 @@ def test_an_agent_that_is_told_clicks_alone_decides_as_the_contest_does(name, po
     shop = draw_shop(name, 2)
     made = {
         "pooled": pooled_thompson(),
-        "list": pooled_thompson(baseline=shop.ranking.tolist(), cautious=30),
+        "list": pooled_thompson(baseline=shop.ranking.tolist(), caution=(0.025, 0.05, 30, 0.6)),
         "forgets": discounted(pooled_thompson(), 20),
         "kl_moss": kl_moss(),
         "cts": cts(),
@@ -148,7 +148,7 @@ def test_cts_earns_as_much_as_the_same_rule_in_a_few_lines():
 
 def test_the_list_is_followed_at_first_and_left_later():
     shop = draw_shop("corner", 4)
-    policy = pooled_thompson(baseline=shop.ranking.tolist(), cautious=100)
+    policy = pooled_thompson(baseline=shop.ranking.tolist(), caution=(0.025, 0.05, 100, 0.6))
     service = ServedShop(shop, policy, 1500)
     earned = service.run()
     assert (earned.policy[:, :100].sum(1) > 0.9 * earned.present[:, :100].sum(1)).all()
@@ -160,13 +160,13 @@ def test_the_list_is_followed_at_first_and_left_later():
 
 
 def test_a_ranking_that_is_upside_down_below_the_list_is_found_out():
-    """The best four products are the last of the ranking. Without trials the median of twelve runs is 1.0."""
+    """The best four products are the last of the ranking: about half of twelve runs find them, without trials none."""
     p = np.where(np.arange(40) < 4, 0.12, np.where(np.arange(40) < 36, 0.02, 0.3))
     kind = Kind(lambda rng: Draft(p[None]), 40, 4, "one")
     everything, ones = np.ones((12, 1, 40), bool), np.ones((12, 40))
     shop = Shop("", kind, make_problem(kind), np.tile(p, (12, 1, 1, 1)), everything, ones, np.arange(40))
-    earned = ServedShop(shop, pooled_thompson(baseline=shop.known_ranking, cautious=200), 1000).run()
-    assert np.median(earned.policy[:, -300:].sum(1) / earned.present[:, -300:].sum(1)) > 1.3
+    earned = ServedShop(shop, pooled_thompson(baseline=shop.known_ranking, caution=(0.025, 0.05, 200, 0.6)), 1000).run()
+    assert (earned.policy[:, -300:].sum(1) / earned.present[:, -300:].sum(1)).mean() > 1.2
 
 
 def test_the_table_says_when_a_policy_is_ahead_and_how_far_it_came():

@@ -39,7 +39,7 @@ TABLE = [
     (sa.Coverage(), CROSSING, 60, "Greedy", 1 / 3),
     (sa.Linear(), sa.Knapsack(1 + MANY % 7, 20), 60, "KnapsackTable", 1.0),
     (sa.Linear(), sa.Knapsack(1 + np.sqrt(MANY), 20), 60, "KnapsackScheme", 0.95),
-    (sa.Linear(), sa.actions.Explicit([[j] for j in MANY]), 60, "Exhaustive", 1.0),
+    (sa.Linear(), sa.actions.Explicit([[j] for j in MANY]), 60, "Modular", 1.0),
     (sa.Coverage(), sa.Subsets(1), 60, "Greedy", 1.0),
     (sa.Coverage(), sa.Subsets(2), 60, "Greedy", 0.75),
     (sa.Coverage(), sa.Subsets(5), 60, "Greedy", 0.67232),

@@ -197,7 +197,7 @@ def test_a_draw_has_the_posterior_mean_and_shares_the_effect_of_an_arm():
 
 def test_numpy_and_kernels_make_the_same_decisions():
     instance = sa.instances.random_coverage(n_arms=12, n_items=3, k=2)
-    for policy in (pooled_thompson(), pooled_thompson(baseline=[5, 7, 1], cautious=20)):
+    for policy in (pooled_thompson(), pooled_thompson(baseline=[5, 7, 1], caution=(0.025, 0.05, 20, 0.6))):
         pulls = []
         for mode in ("numpy", "numba"):
             with engine(mode):
@@ -255,7 +255,7 @@ PROBLEMS = {
 DEAR = sa.Problem(3, 1, sa.Coverage(), sa.Knapsack([0.1, 0.2, 0.4], 0.5))
 POLICIES = {
     "plain": pooled_thompson(),
-    "list": pooled_thompson(baseline=[4, 8, 2, 0], cautious=30),
+    "list": pooled_thompson(baseline=[4, 8, 2, 0], caution=(0.025, 0.05, 30, 0.6)),
     "forgets": discounted(pooled_thompson(), 20),
 }
 

@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm import oracles
-from superarm.policies import ladder
+from superarm.policies import ladder, sliding_window, spend_set
 
 
 def learnt(actions, policy=None, rounds=30):
@@ -19,6 +19,7 @@ def learnt(actions, policy=None, rounds=30):
 POLICIES = {
     "set": (sa.Knapsack([0.1, 0.2, 0.3], 0.3), None),
     "spend": (sa.Subsets(3), ladder([0.1, 0.2, 0.3], spend=0.3)),
+    "mean": (sa.Subsets(3), spend_set([0.1, 0.2, 0.3], spend=0.3)),
     "worth": (sa.Subsets(3), ladder([0.1, 0.2, 0.3])),
 }
 
@@ -44,14 +45,16 @@ def test_prices_change_and_models_come_and_go_without_losing_what_was_learnt(nam
 
 
 @pytest.mark.parametrize("k", [2, 5])
-@pytest.mark.parametrize("way", ["change_prices", "add_arms", "worth"])
+@pytest.mark.parametrize("way", ["change_prices", "add_arms", "worth", "window"])
 def test_a_new_model_has_room_in_a_ladder_that_could_try_all(k, way):
     """A sixth model, which succeeds most often and costs least, was never tried where five had filled the list."""
     skill, prices = {"a": 0.45, "b": 0.5, "c": 0.6, "d": 0.75, "e": 0.85, "new": 0.95}, [0.03, 0.05, 0.2, 0.6, 1.2]
     learns, rng = way == "add_arms", np.random.default_rng(0)
     problem = sa.Problem(5, 1 + learns, sa.Coverage(), sa.Subsets(k), weights=[1, 0][: 1 + learns])
-    spend = {} if way == "worth" else {"spend": 0.35}
-    agent = sa.Agent(problem, ladder(None if learns else prices, scale=8.0, **spend), arms=list(skill)[:5], seed=0)
+    spend = {} if way in {"worth", "window"} else {"spend": 0.35}
+    policy = ladder(None if learns else prices, scale=8.0, **spend)
+    policy = sliding_window(policy, 5000) if way == "window" else policy
+    agent = sa.Agent(problem, policy, arms=list(skill)[:5], seed=0)
     cost = dict(zip(skill, [*prices, 0.01], strict=True))
     for n in range(600):
         if n == 300 and way == "add_arms":
@@ -80,9 +83,9 @@ def test_a_change_of_prices_that_does_not_fit_changes_nothing():
         with pytest.raises(sa.InvalidArgument, match=match):
             agent.change_prices(prices | {"new": 2.0}, budget)
         assert agent.to_state() == before
-    for wrong in ("x", None, float("nan")):
-        with pytest.raises(sa.InvalidArgument, match="prices"):
-            learnt(sa.Knapsack([0.1, 0.2, 0.3], 0.3), rounds=1).change_prices({"a": wrong})
+    for wrong in ("x", None, float("nan"), -1.0, [1.0]):
+        with pytest.raises(sa.InvalidArgument, match=r"prices: .* for arm 'b'; give a finite number"):
+            learnt(sa.Knapsack([0.1, 0.2, 0.3], 0.3), rounds=1).change_prices({"a": 0.1, "b": wrong})
     with pytest.raises(sa.InvalidArgument, match="no arm has a price"):
         learnt(sa.Subsets(2), rounds=1).change_prices({"a": 1.0})
 
@@ -160,4 +163,3 @@ def test_what_calls_cost_follows_a_change_of_their_price_and_outlives_that_of_an
     assert before == pytest.approx((4 * np.array([0.25, 0.5]) + calls * [0.5, 1.0]) / (4 + calls))
     agent.change_prices({"a": 0.125, "new": 0.3}, budget=1.0)
     assert costs() == pytest.approx([before[0] / 2, before[1], 0.3])
-    assert agent.learner.memory.spent()[0] == 0.0

@@ -94,7 +94,7 @@ ONE_BIN = sa.Problem(n_arms=5, items=sa.Thresholds(edges=[0, 1]), actions=sa.Sub
 PLAIN = sa.Problem(5, 1, sa.Coverage(), sa.Subsets(2))
 
 
-OTHERS = {"comb_ucb1", "escb", "escb_c", "greedy_then_commit", "ols_ucb_c", "total_thompson"}
+OTHERS = {"bg_cts", "comb_ucb1", "escb", "escb_c", "greedy_then_commit", "llr", "ols_ucb_c", "total_thompson"}
 """Policies for other rewards."""
 MADE = {
     "sliding_window": lambda: sa.policies.sliding_window(sa.cts(), 7),

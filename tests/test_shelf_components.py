@@ -12,6 +12,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.streams import run_keys
 from superarm.policies.hybrid import find_marginals
 from superarm.testing import check_environment, check_index
+from tests.naive import reversed_cascade_ucb1
 
 
 def _follow(instance, policy, twin, rounds, seed=3):
@@ -103,6 +104,76 @@ def test_a_clock_of_plays_is_the_index_of_the_published_code():
     index = sa.indices.Plays(sa.indices.KL(c=0.0), 2)
     check_index(index)
     _follow(instance, sa.IndexPolicy(index), twin, 150)
+
+
+def test_a_known_horizon_is_the_level_of_the_last_round_from_the_beginning():
+    index, known = sa.indices.KL(), sa.indices.Plays(sa.indices.KL(), 1, horizon=500)
+    pulls = np.array([3.0, 7.0])
+    assert known.level(pulls, 2, 0.1).tolist() == index.level(pulls, 500, 0.1).tolist()
+    assert sa.indices.Plays(index, 1).consistent
+    assert not known.consistent
+    check_index(known)
+
+
+def test_llr_on_paths_is_the_best_of_all_paths_at_its_index():
+    instance = sa.instances.grid_paths(2, 0.8)
+    ends = instance.problem.actions
+    paths = [set(chosen) for chosen in itertools.combinations(range(12), 4) if ends.includes(np.array(chosen), 12)]
+
+    def twin(t, history):
+        n, s = _means(history, 12)
+        if min(n) == 0:
+            return None
+        q = [s[e] / n[e] + math.sqrt((4 + 1) * math.log(t) / n[e]) for e in range(12)]
+        values = sorted((sum(q[e] for e in path), path) for path in paths)
+        return values[-1][1] if values[-1][0] > values[-2][0] + 1e-9 else None
+
+    check_index(sa.indices.LLR(4))
+    _follow(instance, sa.policies.llr(4), twin, 150)
+
+
+def test_the_boost_is_that_of_the_authors_code():
+    """f = 2 (1 + λ)(log t + (m + 2) log log t + m / 2 log(1 + e / λ)), g = f / log t, as its notebook has them."""
+
+    def boost(t, m, slack):
+        t_f = max(t, math.e)
+        constant = 0.0 if slack == 0 else math.log(1 + math.e / slack)
+        f = (1 + slack) * 2 * (math.log(t_f) + (m + 2) * math.log(math.log(t_f)) + m / 2 * constant)
+        return f / (1.0 if t < 2 else math.log(t))
+
+    for t, m, slack in itertools.product((1, 2, 3, 50, 10_000), (1, 7), (0.0, 0.01, 1.0)):
+        index = sa.indices.BoostedGaussian(m, 0.5, slack)
+        found = index.level(np.array([1.0, 9.0]), t, 0.1)
+        assert found == pytest.approx([0.25 * boost(t, m, slack), 0.25 * boost(t, m, slack) / 9.0])
+        assert index.level(np.array([0.0]), t, 0.1)[0] == pytest.approx(1e16 * boost(t, m, slack))
+
+
+def test_bg_cts_plays_the_set_of_the_larger_sum_of_its_samples():
+    """20,000 samples of 4 arms: means within five standard errors and deviations within 5 %, then the better set."""
+    problem = sa.instances.two_sets(4).problem
+    tally = problem.past([0, 1, 2, 3, 3], [[1], [0], [1], [1], [0]])
+    view = problem.view(tally, t=100, keys=np.arange(20_000).astype(np.uint64))
+    view.counts = np.tile(tally.pulls, (20_000, 1))
+    view.eligible, view.pinned = np.ones((20_000, 4), bool), np.empty((20_000, 0), np.int64)
+    policy = sa.policies.bg_cts(2)
+    samples = policy.scores(problem, view)[:, 0]
+    deviation = 0.5 * math.sqrt(2 * (math.log(100) + 4 * math.log(math.log(100))) / math.log(100))
+    expected = deviation / np.sqrt([1, 1, 1, 2])
+    assert (np.abs(samples.mean(0) - [1, 0, 1, 0.5]) < 5 * expected / math.sqrt(20_000)).all()
+    assert samples.std(0) == pytest.approx(expected, rel=0.05)
+    sums = samples[:, :2].sum(1) < samples[:, 2:].sum(1)
+    assert (policy.choose(problem, view, policy.new_memory(problem, 1))[:, 0] // 2 == sums).all()
+
+
+@pytest.mark.parametrize("first", ["worst", "best"])
+def test_lists_with_the_worst_arm_first_have_the_regret_of_a_program_that_is_written_out(first):
+    """60 runs each: within five standard errors of the difference, which fails falsely with probability below 1e-6."""
+    oracle = sa.oracles.Reversed() if first == "worst" else sa.oracles.TopArms()
+    lists = {"CascadeUCB1": sa.policies.cascade_ucb1(oracle=oracle)}
+    found = sa.simulate(sa.instances.cascade(16, 4, 0.2, 0.075), lists, 1500, 60, seed=2, progress=False)
+    here = found.regret["CascadeUCB1"][:, -1]
+    twin = reversed_cascade_ucb1(16, 4, 0.075, 1500, 60, first=first)
+    assert abs(here.mean() - twin.mean()) < 5 * math.sqrt((here.var() + twin.var()) / 59)
 
 
 def test_clicks_alone_say_that_all_above_the_last_one_was_examined():

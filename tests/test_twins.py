@@ -62,7 +62,7 @@ def case(name, rng):
     systems, factors = np.einsum("nij,nkj->nik", root, root), np.tril(root) + np.eye(L)
     phi = np.round(rng.uniform(-1, 1, (K, L)) * 1024) / 1024
     triangles, own = rng.integers(-9, 9, (R, L * (L + 1) // 2)) * 2.0**-36, rng.integers(0, R, K)
-    levels = rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L))
+    levels, unit = rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L)), float(rng.choice([1.0, 1024.0]))
     cases = {
         "assignment": ((*square, np.empty((R, M), np.int64)), 1),
         "heaviest_path": (
@@ -81,8 +81,8 @@ def case(name, rng):
         "directional_step": ((*moments, levels, limit, *direction), 2),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
-        "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),
-        "record_sparse": ((start, action, chances(rng, (R, K, wide)), seen_sparse, sign, *sparse_sums), 6),
+        "record": ((action, unit * chances(rng, (R, K, M)), seen, sign, unit, *sums), 6),
+        "record_sparse": ((start, action, chances(rng, (R, K, wide)), seen_sparse, sign, unit, *sparse_sums), 6),
         "bernstein": ((mean, deviation, level, np.empty((R, M, L))), 1),
         "kl": ((mean, level, np.empty((R, M, L))), 1),
         "beta": ((keys, t, mean, np.floor(50 * rng.random((R, M, L))), np.empty((R, M, L))), 1),

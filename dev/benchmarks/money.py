@@ -14,7 +14,8 @@ import superarm as sa
 from dev.earnings.contest import ServedShop
 from dev.earnings.shops import KINDS, Draft, Kind, Rng, Shop, draw_shop
 from superarm.core.arrays import Floats, Ints
-from superarm.offline.mean_sequences import BoundedSums, Stratum, strata_radius
+from superarm.offline.mean_sequences import BoundedSums, Stratum, normal_radius
+from superarm.service.domain.lift import EXPECTED
 
 SPREAD, N_ARMS, K, VISITS = 0.8, 200, 6, 20_000
 
@@ -67,7 +68,7 @@ def half_width(amounts: Floats, limit: float) -> float:
     for view in range(VISITS):
         bought = amounts[rng.integers(0, len(amounts), rng.binomial(K, 0.012))]
         groups[view % 10 == 0].add(float(np.minimum(bought, limit).sum()))
-    radius = sum(strata_radius([Stratum(one, K * limit)], 0.025) for one in groups)
+    radius = normal_radius([Stratum(one, K * limit) for one in groups], 0.02, EXPECTED)
     return radius / (sum(one.total for one in groups) / VISITS)
 
 

@@ -105,7 +105,7 @@ def _describe_command(path: tuple[str, ...], command: click.Command) -> str:
 
 
 def _argument(argument: click.Argument) -> str:
-    name = argument.metavar or str(argument.name).upper()
+    name = (argument.metavar or str(argument.name).upper()).strip("[].")
     return (name if argument.required else f"[{name}]") + ("…" if argument.nargs == -1 else "")
 
 

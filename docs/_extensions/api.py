@@ -16,6 +16,7 @@ PACKAGES = {
     "superarm.problem": "Problems",
     "superarm.rewards": "Rewards",
     "superarm.thresholds": "Scores",
+    "superarm.judge": "Judges",
     "superarm.actions": "Action sets",
     "superarm.context": "Context",
     "superarm.context.models": "Models of contexts",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from superarm.environments import Environment
     from superarm.experiments import Experiment
     from superarm.indices import Index
+    from superarm.judge import Judge
     from superarm.oracles import Oracle
     from superarm.policies import (
         IndexPolicy,
@@ -78,6 +79,7 @@ _HOMES = {
     "pooled_thompson uniform",
     "superarm.rewards": "Coverage Linear Logistic Reward Total",
     "superarm.service.client": "connect",
+    "superarm.judge": "Judge",
     "superarm.thresholds": "Thresholds",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tables": "Table",

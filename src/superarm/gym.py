@@ -51,6 +51,7 @@ class SetBandit(gymnasium.Env[Floats, Ints]):
     def __init__(self, instance: Instance, horizon: int = 10_000, realised: bool = False) -> None:
         if instance.problem.context is not None:
             raise InvalidArgument("instance", "its problem has a context", "give one without", "SetBandit")
+        instance.problem.require_shares("give an instance with outcomes in [0, 1]")
         if realised and instance.environment.partial:
             wrong = "outcomes are not all seen, so that the realised reward is not known"
             raise InvalidArgument("realised", wrong, "take the expected reward", "SetBandit")

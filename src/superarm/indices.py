@@ -64,6 +64,8 @@ class Index(Component):
     """Whether scores are drawn at random, by ``chance``."""
     caveat: ClassVar[str] = ""
     """What the index assumes that may not hold, in a sentence for reports."""
+    any_outcome: ClassVar[Any] = False
+    """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that regret grows more slowly than every power of T, on every instance, if the oracle is
     exact; ``independent`` if on those with independent entries. Asymptotic rates are about such policies."""
@@ -256,11 +258,13 @@ class UCB1(_LogarithmicLevel):
     Implements [KvetonEtAl2015]_ (section 4.1); ``rho=3`` gives their :math:`\sqrt{1.5\log(t-1)/N}`. The score may
     exceed 1, so that arms with few pulls are still ordered: for oracles that rank arms (``TopArms``), and exact ones
     for ``Linear``, where it is CombUCB1 of [KvetonEtAl2015c]_ (Algorithm 1). :class:`Hoeffding` is the same, clipped,
-    with log t. In the first round the logarithm is taken as 0.
+    with log t. In the first round the logarithm is taken as 0. For outcomes of another scale, take ``rho`` times 4
+    variances (of a sub-Gaussian bound).
     """
 
     rho: float = 3.0
     unclipped = True
+    any_outcome = True
     unknown = math.inf
 
     def check(self) -> None:
@@ -273,12 +277,41 @@ class UCB1(_LogarithmicLevel):
         return mean + np.sqrt(0.5 * level)
 
 
+class LLR(_LogarithmicLevel):
+    r"""Mean plus the radius of LLR, learning with linear rewards, not clipped.
+
+    .. math:: q = mean + \sqrt{x}, \qquad x = (k + 1) \log t / pulls
+
+    Implements [GaiKrishnamachariJain2012]_ (Algorithm 1, LLR). ``k`` is the size of the largest batch. As
+    :class:`UCB1`, it is for oracles that rank, and exact ones for ``Linear``.
+
+    >>> LLR(3).score(0.1, None, LLR(3).level(np.array([400.0]), 100, 0.1), None).round(6).tolist()
+    [0.314597]
+    """
+
+    k: int
+    unclipped = True
+    any_outcome = True
+    unknown = math.inf
+    consistent = True
+
+    def check(self) -> None:
+        self.require("k", self.k >= 1, "give the size of a batch")
+
+    def numerator(self, t: Any) -> Any:
+        return (self.k + 1.0) * log(t)
+
+    def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
+        return mean + np.sqrt(level)
+
+
 class Plays(Index):
-    r"""Another index whose clock counts plays of arms, k per round, in place of rounds.
+    r"""Another index with another clock: of plays of arms, k per round, in place of rounds, or of the last round.
 
-    .. math:: level(pulls,\ k\,t)
+    .. math:: level(pulls,\ k\,t), \qquad level(pulls,\ k\,T)
 
-    MP-KL-UCB is ``Plays(KL(c=0.0), k)`` in the published code of [KomiyamaEtAl2015]_; in print its clock counts rounds.
+    With ``horizon``, T, the level is that of the last round from the beginning. MP-KL-UCB is ``Plays(KL(c=0.0), k)`` in
+    the published code of [KomiyamaEtAl2015]_; in print its clock counts rounds.
 
     >>> Plays(Hoeffding(), 3).level(np.array([1.0]), 2, 0.1) == Hoeffding().level(np.array([1.0]), 6, 0.1)
     array([ True])
@@ -286,20 +319,23 @@ class Plays(Index):
 
     index: Index
     k: int
+    horizon: int = 0
 
     def check(self) -> None:
         self.require_family("index", Index, "KL()")
         self.require("k", self.k >= 1, "give the size of a batch")
+        self.require("horizon", self.horizon >= 0, "give the number of rounds, or 0 if it is not known")
 
     unclipped = property(lambda self: self.index.unclipped)  # type: ignore[assignment]
     unknown = property(lambda self: self.index.unknown)  # type: ignore[assignment]
     prior = property(lambda self: self.index.prior)  # type: ignore[assignment]
     random = property(lambda self: self.index.random)  # type: ignore[assignment]
+    any_outcome = property(lambda self: self.index.any_outcome)
     caveat = property(lambda self: self.index.caveat)  # type: ignore[assignment]
-    consistent = property(lambda self: self.index.consistent)
+    consistent = property(lambda self: not self.horizon and self.index.consistent)
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:
-        return self.index.level(pulls, self.k * t, share)
+        return self.index.level(pulls, self.k * (self.horizon or t), share)
 
     def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
         return self.index.score(mean, deviation, level, chance)
@@ -312,6 +348,7 @@ class Mean(Index):
     """
 
     monotone = True
+    any_outcome = True
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:
         return 0.0 * pulls
@@ -372,3 +409,54 @@ class GaussianSample(Index):
 
     def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
         return np.clip(mean + self.scale * chance.normal() / np.sqrt(level + 1.0), 0.0, 1.0)
+
+
+class BoostedGaussian(Index):
+    r"""A Gaussian sample around the mean whose variance is boosted, not clipped: the index of BG-CTS.
+
+    .. math:: q = mean + scale\,Z\sqrt{g / N}, \qquad
+              g = 2 (1 + \lambda) \frac{\log t + (k + 2)\log\log t + \frac{k}{2}\log(1 + e / \lambda)}{\log t}
+
+    Implements [ZhangCombes2024]_ (BG-CTS, Algorithm 1): its regret on ``Linear`` with an exact oracle is polynomial in
+    the size of the problem. As in the authors' code, :math:`\log\log t` begins at 0 in round e, the last term is left
+    out at :math:`\lambda = 0`, and an entry that was never observed is drawn with the variance :math:`10^{16} g`.
+
+    Parameters
+    ----------
+    k
+        The size of a batch, the paper's m.
+    scale
+        The standard deviation of outcomes, or of a sub-Gaussian bound of them; 1/2 for outcomes in [0, 1].
+    slack
+        The paper's :math:`\lambda`; 0 in its experiments.
+
+    Examples
+    --------
+    >>> BoostedGaussian(5).level(np.array([4.0]), 1000, 0.5).round(6).tolist()
+    [0.369769]
+    """
+
+    k: int
+    scale: float = 0.5
+    slack: float = 0.0
+    random = True
+    unclipped = True
+    any_outcome = True
+    prior = True
+    caveat = "It samples every entry independently, as if arms and items were."
+
+    def check(self) -> None:
+        self.require("k", self.k >= 1, "give the size of a batch")
+        self.positive("scale")
+        self.require("slack", 0.0 <= self.slack < math.inf, "give a finite number >= 0")
+
+    def level(self, pulls: Any, t: Any, share: float) -> Any:
+        late = log(at_least(t, math.e))
+        more = 0.5 * self.k * math.log1p(math.e / self.slack) if self.slack else 0.0
+        boost = 2.0 * (1.0 + self.slack) * (late + (self.k + 2.0) * log(late) + more)
+        square = self.scale * self.scale
+        boost = boost / np.where(np.less(t, 2.0), 1.0, log(at_least(t, 2.0)))
+        return square * boost / (pulls + 1e-16 * square)
+
+    def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
+        return mean + np.sqrt(level) * chance.normal()

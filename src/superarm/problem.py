@@ -1,5 +1,6 @@
 """Problem: what is to be learnt, without the true parameters."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import InitVar, replace
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions.base import Actions
-from superarm.core.arrays import Floats, Ints, arms, count, floats, probabilities
+from superarm.core.arrays import HUGE, Floats, Ints, arms, count, floats, probabilities
 from superarm.core.component import Component, shorten
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import AnySupport, Dense, Sparse
@@ -17,6 +18,9 @@ from superarm.core.totals import MAX_ARMS, TotalTally, check_trials, joint_feedb
 from superarm.output.labels import align, is_frame, numbered
 from superarm.rewards import Coverage, Reward
 from superarm.thresholds import Thresholds
+
+UNBOUNDED = 1024.0
+"""Outcomes without bounds lie in [-UNBOUNDED, UNBOUNDED]: they are recorded as multiples of 2^-14."""
 
 MAX_DIMENSION = 2**31
 """Dimensions of a problem are below this."""
@@ -47,6 +51,9 @@ class Problem(Component):
         every arm has a score and the best one counts: ``Problem(n_arms=5, items=Thresholds(0, 10), actions=…)``.
     thresholds
         The scale of scores; ``items`` sets it.
+    bounds
+        The range of outcomes, (low, high), for simulations of a sum of outcomes that are no shares: with ``Linear()``.
+        Their sums are exact: outcomes are rounded to 2^-24 of the range. None is (-1024, 1024).
 
     Raises
     ------
@@ -72,6 +79,7 @@ class Problem(Component):
     context: Any = None
     items: InitVar[Any] = None
     thresholds: Thresholds | None = None
+    bounds: Any = (0.0, 1.0)
 
     def __post_init__(self, items: Any) -> None:  # type: ignore[override]
         if isinstance(items, Thresholds):
@@ -116,6 +124,21 @@ class Problem(Component):
             raise InvalidArgument("thresholds", wrong, "give items=Thresholds(…)")
         if self.reward.totals:
             self._check_totals()
+        self.convert("bounds", _parse_bounds(self.bounds))
+        if self.real:
+            self._check_real()
+
+    def _check_real(self) -> None:
+        """Refuse what needs outcomes in [0, 1]."""
+        if not self.reward.any_outcome:
+            wrong = f"{self.bounds}, and {self.reward!r} is a reward of outcomes in [0, 1]"
+            raise InvalidArgument("bounds", wrong, "take Linear(), or leave bounds out")
+        if self.bounds[0] < 0.0 and not self.actions.any_worth:
+            unknown = f"the best of {shorten(repr(self.actions))} is not known if arms can be worth less than 0"
+            wrong = f"{self.bounds}, and {unknown}"
+            raise InvalidArgument("bounds", wrong, "take Subsets, Paths, a matroid or Explicit, or bounds from 0 on")
+        if self.thresholds is not None:
+            raise InvalidArgument("bounds", "given beside a scale of scores", "leave it out")
 
     def _check_totals(self) -> None:
         """Refuse what does not go with totals."""
@@ -138,12 +161,13 @@ class Problem(Component):
         items = f"{self.n_items} items of weight {weights}" if self.thresholds is None else repr(self.thresholds)
         parts = f"{self.n_arms} arms, {items}, {self.reward!r}"
         context = "" if self.context is None else ", with a context"
-        return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}>"
+        bounds = f", outcomes in [{self.bounds[0]:g}, {self.bounds[1]:g}]" if self.real else ""
+        return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}{bounds}>"
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name; without a scale of scores, as they were before there was one, with equal digests."""
-        given = super().parameters()
-        return {name: value for name, value in given.items() if name != "thresholds" or value is not None}
+        """The parameters by name; without a scale of scores and usual bounds, as it was before: equal digests."""
+        given, usual = super().parameters(), {"thresholds": None, "bounds": (0.0, 1.0)}
+        return {name: value for name, value in given.items() if name not in usual or value != usual[name]}
 
     def changed(self, **changes: Any) -> "Problem":
         """The same problem with other parameters.
@@ -165,11 +189,28 @@ class Problem(Component):
         """How many parameters there are: n_arms * n_items, or the stored entries of the support."""
         return int(self.support.size)
 
+    @property
+    def real(self) -> bool:
+        """Whether outcomes have other bounds than 0 and 1."""
+        return bool(self.bounds != (0.0, 1.0))
+
+    def require_shares(self, remedy: str) -> None:
+        """Refuse a problem whose outcomes are not in [0, 1]."""
+        if self.real:
+            low, high = self.bounds
+            raise InvalidArgument("problem", f"its outcomes are in [{low:g}, {high:g}]", remedy)
+
+    @cached_property
+    def unit(self) -> float:
+        """A power of two that no outcome exceeds; 1 for outcomes in [0, 1]."""
+        return float(2.0 ** math.ceil(math.log2(max(map(abs, self.bounds)))))
+
     def entries(self, p: Any, name: str = "p") -> Floats:
         """Parameters as users write them, (n_arms, n_items), as entries with one replication; refuse a wrong shape."""
         if is_frame(p):
             p, _ = align(p, numbered("arms", self.n_arms), numbered("items", self.n_items), name=name)
-        values = floats(p, name, low=-1.0, high=1.0) if self.reward.totals else probabilities(p, name)
+        low, high = (-1.0, 1.0) if self.reward.totals else self.bounds
+        values = probabilities(p, name, low, high)
         dense = isinstance(self.support, Dense)
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
         if values.shape not in (right, (self.n_entries,)):
@@ -218,7 +259,7 @@ class Problem(Component):
         """A tally of no observations."""
         if self.reward.totals:
             return TotalTally(self.support, self.k, rows, partial)
-        return Tally(self.support, rows, partial)
+        return Tally(self.support, rows, partial, self.unit)
 
     def view(self, tally: Tally | None = None, t: int = 1, keys: Any = None) -> View:
         """A view in which all arms are eligible and nothing is pending; of no observations by default."""
@@ -268,7 +309,7 @@ class Problem(Component):
         if self.reward.totals or sets is not None:
             return self._past_totals(sets, totals, n)
         n_segments = 1 if self.context is None else self.context.n_segments
-        tally = Tally(self.support, n_segments, seen is not None)
+        tally = Tally(self.support, n_segments, seen is not None, self.unit)
         chosen = _parse_arms(arms, self.n_arms)
         segments = self._segments(contexts, len(chosen), n_segments)
         if is_frame(outcomes) or is_frame(seen):
@@ -317,7 +358,8 @@ class Problem(Component):
             if shape != (width,):
                 raise InvalidArgument(name, f"a row has shape {shape}", f"arm {arm} has {width} entries")
         outcome, shown = np.zeros(self.support.widest), np.ones(self.support.widest, bool)
-        outcome[:width] = floats(np.where(seen, row, 0.0), "outcomes", low=0.0, high=1.0)
+        least = max(0.0, self.bounds[0])
+        outcome[:width] = floats(np.where(seen, row, least), "outcomes", low=self.bounds[0], high=self.bounds[1])
         shown[:width] = seen
         return outcome, shown
 
@@ -328,6 +370,8 @@ class Problem(Component):
             raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
         if self.reward.totals:
             raise InvalidArgument("mean", "given of arms, and the reward is Total()", "give past(sets=…, totals=…)")
+        if self.real:
+            raise InvalidArgument("mean", f"given of outcomes in {self.bounds}", "give past(arms, outcomes)")
         tally = Tally(self.support)
         tally.pulls[...] = float(strength)
         tally.total[...] = np.floor(self.entries(mean, "mean") * strength * GRID + 0.5) / GRID
@@ -356,6 +400,15 @@ def _parse_weights(weights: Any, n_items: int) -> Floats:
     if not values.any():
         raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
     return values
+
+
+def _parse_bounds(bounds: Any) -> tuple[float, float]:
+    if bounds is None:
+        return -UNBOUNDED, UNBOUNDED
+    ends = floats(bounds, "bounds", low=-HUGE, high=HUGE)
+    if ends.shape != (2,) or not ends[0] < ends[1] or np.abs(ends).max() > 2.0**40:
+        raise InvalidArgument("bounds", f"{bounds!r}", "give (low, high) with low < high, or None")
+    return float(ends[0]), float(ends[1])
 
 
 def _parse_support(support: Any, n_arms: int, n_items: int) -> AnySupport:

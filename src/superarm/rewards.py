@@ -53,6 +53,8 @@ class Reward(Component):
     """Whether the reward is a sum over items."""
     triggers: ClassVar[bool] = False
     """Whether arms of a batch trigger others, which count as well: no arm has to be played for its own sake."""
+    any_outcome: ClassVar[bool] = False
+    """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     totals: ClassVar[bool] = False
     """Whether only the total of a batch, or of parts of it, is told, and not what each arm did."""
     proven: ClassVar[bool] = False
@@ -250,6 +252,7 @@ class Linear(Reward):
     modular = True
     submodular = True
     linear_gain = True
+    any_outcome = True
 
     def start(self, weight: Any) -> Any:
         return 0.0 * weight
@@ -286,6 +289,7 @@ class Total(Linear):
 
     proven = True
     totals = True
+    any_outcome = False
 
 
 class ClippedLinear(Reward):

@@ -270,7 +270,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _tally_of(pulls: Ints, clicks: Ints) -> Tally:
     seen, units = pulls[:, None], clicks[:, None] * int(GRID)
-    return Tally.of_sums(Dense(1, pulls.shape[1]), pulls, seen, units, units)
+    made = Tally.of_sums(Dense(1, pulls.shape[1]), pulls, seen, units, units)
+    made.ours = True
+    return made
 
 
 def lifetime(decisions: int) -> int:

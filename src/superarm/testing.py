@@ -123,13 +123,14 @@ def check_index(index: Index) -> None:
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
         for level in (x, later):
             require_array(index, "level", level, mean.shape)
-        require((x >= 0.0).all() and (later >= x).all(), "levels are not negative and grow with t", t=t)
+        grows = bool(index.random or (later >= x).all())
+        require((x >= 0.0).all() and grows, "levels are not negative and, unless sampled, grow with t", t=t)
         q, other, more = (
             index.score(mean, deviation, np.broadcast_to(level, mean.shape).copy(), _chance(seed, support))
             for level, seed in ((x, 1), (x, 2), (later, 1))
         )
         require_array(index, "score", q, mean.shape)
-        bad = (q < 0.0) | ((q > 1.0) & (not index.unclipped))
+        bad = np.isnan(q) | (((q < 0.0) | (q > 1.0)) & (not index.unclipped))
         _require_everywhere(
             ~bad,
             "scores lie in [0, 1], unless it says unclipped = True",
@@ -417,7 +418,7 @@ def _play(policy: Policy[Any], problem: Problem, n_rounds: int) -> list[Any]:
 
 
 def check_environment(environment: Environment, problem: Problem | None = None, rounds: int = 4000) -> None:
-    """Check that outcomes lie in [0, 1], depend on key, round and arm alone, and average to the means.
+    """Check that outcomes lie within bounds, depend on key, round and arm alone, and average to the means.
 
     An average may be off by six standard errors: a correct environment fails with probability below 1e-7 per entry.
     Without a ``problem``, one of the shape of the environment's ``p`` is used, with ``Coverage``.
@@ -430,8 +431,9 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     answer = environment.draw(task, np.tile(arms, (rounds, 1)), 1, keys)
     require(isinstance(answer, Answer), "draw returns an Answer(outcome, seen, observed)")
     require_array(environment, "draw", answer.outcome, (rounds, task.n_arms, task.support.widest))
-    right = (answer.outcome >= 0.0) & (answer.outcome <= 1.0)
-    _require_everywhere(right, "outcomes lie in [0, 1]", outcome=answer.outcome)
+    low, high = task.bounds
+    right = (answer.outcome >= low) & (answer.outcome <= high)
+    _require_everywhere(right, f"outcomes lie in [{low:g}, {high:g}]", outcome=answer.outcome)
     seen = np.ones(answer.outcome.shape, bool) if answer.seen is None else answer.seen
     lone = environment.draw(task, np.full((rounds, 1), task.n_arms - 1), 1, keys)
     alone, together = lone.outcome[:, 0], answer.outcome[:, -1]
@@ -441,7 +443,8 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     count = np.maximum(seen.sum(0), 1)
     mean = np.where(seen, answer.outcome, 0.0).sum(0) / count
     p = task.support.rows(environment.means(task, 1), arms[None])[0]
-    error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / count)
+    variance = answer.outcome.var(0) if task.real else p * (1.0 - p)
+    error = np.sqrt(np.maximum(variance, 1e-12) / count)
     _require_everywhere(np.abs(mean - p) <= 6.0 * error + 1e-9, "outcomes average to the means", mean=mean, p=p)
 
 

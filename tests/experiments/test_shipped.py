@@ -21,7 +21,7 @@ CONTEXTS = ["context", "context-batch", "context-constants"]
 SHIPPED = ["cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
 PUBLISHED = [
     "cheung2019-table3", "huyuk2019-table1", "katariya2016-figure2", "komiyama2015-figure2a", "komiyama2015-figure2b",
-    "kveton2015-grid", "kveton2015-table2", "zimmert2019-figure1a",
+    "kveton2015-grid", "kveton2015-table2", "wen2015-grid", "zhang2024-twosets", "zimmert2019-figure1a",
 ]  # fmt: skip
 OTHERS = Path(__file__).parents[2] / "dev" / "experiments"
 ALL = [*SHIPPED, *PUBLISHED, *APPLICATIONS, *CONTEST]

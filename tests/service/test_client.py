@@ -277,6 +277,12 @@ def test_prices_and_budget_change_in_one_call_and_are_shown(service):
         decision = agent.ask()
         assert set(decision.arms) <= {"b", "new"}
         agent.tell(decision, [[1.0]] * len(decision.arms))
+    assert agent.ask(budget=0.02, id="small").arms == ("new",)
+    assert agent.ask(budget=0.02, id="small").arms == ("new",)
+    assert set(agent.ask(budget=10.0).arms) == {"b", "new", "dear"}
+    for budget, match in ((0.01, "budget: 0.01 buys no arm"), (-1.0, "budget")):
+        with pytest.raises(ServiceError, match=match):
+            agent.ask(budget=budget)
     agent.change_prices(budget=0.02)
     assert agent.ask().arms == ("new",)
     with pytest.raises(ServiceError, match=r"buys no arm"):
@@ -284,6 +290,8 @@ def test_prices_and_budget_change_in_one_call_and_are_shown(service):
     plain = service.create("no prices", ["a", "b"], ["solved"])
     with pytest.raises(ServiceError, match="no knapsack"):
         plain.change_prices({"a": 1.0})
+    with pytest.raises(ServiceError, match="budget: the problem has no knapsack"):
+        plain.ask(budget=1.0)
 
 
 def test_a_ladder_with_a_spend_is_served_and_its_spend_changes(service):
@@ -313,7 +321,7 @@ def test_a_ladder_with_a_spend_is_served_and_its_spend_changes(service):
     assert np.mean(spent[140:]) == pytest.approx(0.08, rel=0.15)
     assert {row["arm"]: row["pulls"] > 0 for row in agent.statistics()} == dict.fromkeys(costs, True)
     assert set(agent.ask(pinned=list(costs)).arms) == set(costs)  # there were two places
-    with pytest.raises(ServiceError, match=r"prices: a ladder learns what arms cost.*; name new arms in add, and cha"):
+    with pytest.raises(ServiceError, match=r"prices: the policy learns what arms cost.*; name new arms in add"):
         agent.change_prices({"small": 0.1})
     with pytest.raises(ServiceError, match=r"k: 1, so that a ladder would try one arm and stop; give 2, to try all"):
         service.create("short", ["small", "large"], ["solved", "saving"], settings=policy)

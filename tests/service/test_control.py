@@ -257,6 +257,36 @@ def test_the_next_arms_of_the_list_stand_in_for_retired_ones_of_a_fixed_slate():
     assert all(one.same for one in replay(store))
 
 
+def test_the_control_group_follows_a_list_that_moves_and_the_comparison_goes_on():
+    async def scenario(http):
+        policy = {"baseline": ["d", "e", "c"], "caution": "bold"}
+        await create(http, control=0.5, policy=policy, at_window_end=0)
+        asks = [{"id": f"v{n}"} for n in range(60)]
+        before = [(await http.post("/v1/problems/p/decisions", json=ask)).json() for ask in asks[:30]]
+        changed = await http.put("/v1/problems/p/baseline", json={"arms": ["a", "b"]})
+        again = await http.put("/v1/problems/p/baseline", json={"arms": ["a", "b"]})
+        after = [(await http.post("/v1/problems/p/decisions", json=ask)).json() for ask in asks[30:]]
+        own = await http.post("/v1/problems/p/decisions", json={"id": "v60", "baseline": ["c", "d"]})
+        wrong = [await http.put("/v1/problems/p/baseline", json={"arms": arms}) for arms in ([], ["x"], ["a", "a"])]
+        other = await http.patch("/v1/problems/p/settings", json={"policy": {"name": "kl_ucb", "caution": "bold"}})
+        word = await http.patch("/v1/problems/p/settings", json={"policy": {"caution": "brave"}})
+        lift = (await http.get("/v1/problems/p/lift")).json()
+        return before, after, own.json(), changed.json(), again.json(), [*wrong, other, word], lift
+
+    before, after, own, changed, again, refused, lift = run(scenario)[0]
+    for decisions, shown in ((before, ["d", "e"]), (after, ["a", "b"])):
+        control = [decision["arms"] for decision in decisions if decision["group"] == "control"]
+        assert (len(control) > 5, control) == (True, [shown] * len(control))
+    assert next(decision["arms"] for decision in after if decision["group"] == "policy") == ["a", "b"]
+    assert own["group"] == "policy" or own["arms"] == ["c", "d"]
+    assert (changed["version"], again["version"]) == (2, 2)
+    assert changed["settings"]["policy"]["caution"] == "bold"
+    assert [reply.status_code for reply in refused] == [422] * 5
+    assert "starts from no list" in refused[3].text
+    assert "careful, normal or bold" in refused[4].text
+    assert not lift.get("earlier")
+
+
 def test_the_guardrail_falls_back_and_comes_back():
     """A policy that earns less than the baseline loses its budget; the event, the metric and the flag say so."""
 

@@ -23,6 +23,8 @@ def spec_of(policy: str, seed: int = 1, **more) -> dict:
         spec |= {"items": ["x"], "reward": {"name": "total"}}
     if policy == "shapes":  # which is told parts of its two bins
         spec |= {"items": ["value"], "scores": {"low": 0, "high": 1, "bins": 2}}
+    if policy == "spend_set":
+        more["parameters"] = {"spend": 2.0}  # pays for both places
     if policy in MODULAR:
         spec["reward"] = {"name": "linear"}
     if policy.endswith("_t"):

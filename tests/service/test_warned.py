@@ -176,8 +176,7 @@ SLOW = pytest.mark.slow("some seconds each; the others run always")
 def test_where_something_is_wrong_a_sentence_says_what_with_a_remedy(name):
     """Draws that the thresholds were not chosen on; the benchmark plays more of them."""
     make, word = warned.BROKEN[name]
-    (said,) = warned.Played(make, 90).play(3_000)
-    assert word in said
+    (said,) = (one for one in warned.Played(make, 90).play(3_000) if word in one)
     assert re.search(r"\d", said) or name == "hidden tastes"
 
 
@@ -213,7 +212,7 @@ def test_the_console_shows_what_came_in_what_left_and_what_was_gained():
     seen = {row["arm"]: row["pulls"] for row in arms}
     found = re.search(rf"product 4 \+?9\.\d+ came in ?; mean so far 10.0 in {seen['product 4']} views, brought", came)
     assert found, came
-    assert re.search(rf"product 0 mean so far 0 in {seen['product 0']} views, brought 0 €", left), left
+    assert re.search(rf"product 0 estimate 0\.\d+, mean so far 0 in {seen['product 0']} views, brought 0 €", left), left
     gained = lift["difference"]["value"] * lift["policy"]["decisions"]
     assert f"+{gained:,.0f} €" in lift["said"]
     assert lift["said"] in today

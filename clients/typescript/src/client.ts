@@ -109,6 +109,11 @@ export class SuperarmClient {
     return this.#json("PATCH", `${problemPath(name)}/settings`, change, options);
   }
 
+  /** Replace the ranking that the policy follows, best arm first: whenever what you show today changes. */
+  changeBaseline(name: string, arms: string[], options?: CallOptions): Promise<ProblemReply> {
+    return this.#json("PUT", `${problemPath(name)}/baseline`, { arms }, options);
+  }
+
   /** The statistics of all arms, read a page at a time. */
   async *arms(name: string, options?: CallOptions): AsyncGenerator<ArmRow, void, undefined> {
     for (let offset = 0; ; offset += MAX_PAGE) {

@@ -90,6 +90,8 @@ export interface AskBody {
   context?: Record<string, number | string | string[] | Record<string, number> | null> | number[] | null;
   /** For each arm the features of the pair of the user and the arm, where the problem has such. */
   pairs?: Record<string, number[]> | null;
+  /** What the arms of this decision may cost together, in place of the budget of a knapsack. */
+  budget?: number | null;
 }
 
 /** Ask for several decisions at once. */
@@ -118,6 +120,12 @@ export interface AuditReply {
   entries: AuditEntry[];
   /** How many there are. */
   total: number;
+}
+
+/** The ranking that is followed from now on. */
+export interface BaselineBody {
+  /** All arms that are known to be worth showing today, best first; leave out new ones, of which nothing is known. */
+  arms: string[];
 }
 
 /** A line of bulk feedback. */
@@ -674,6 +682,8 @@ export interface PolicyChange {
   half_life?: number | null;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[] | null;
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
+  caution?: "bold" | "careful" | "normal" | null;
 }
 
 /** A policy of the catalogue by its name, with its parameters. */
@@ -688,6 +698,8 @@ export interface PolicySpec {
   half_life?: number;
   /** Your ranking of arms, best first: `pooled_thompson` starts from the first ones, and expects less of the next. */
   baseline?: string[];
+  /** What learning may cost beside that ranking: `careful` for a short time, `normal`, `bold` for a long one. */
+  caution?: "bold" | "careful" | "normal";
 }
 
 /** The current state of a problem. */
@@ -820,7 +832,7 @@ export interface Settings {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
+  /** What they show: the `baseline`, which is that of the request, or else the first arms of `policy.baseline`; a `uniform` slate; or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;
@@ -862,7 +874,7 @@ export interface SettingsBody {
   propensity_draws?: number;
   /** The share of decisions that show the control slate, to compare the policy with it. */
   control?: number;
-  /** What they show: the caller's `baseline`, a `uniform` slate, or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
+  /** What they show: the `baseline`, which is that of the request, or else the first arms of `policy.baseline`; a `uniform` slate; or a slate by the names of its arms. The next arms of `policy.baseline` stand in for those that are retired, paused or excluded. */
   control_slate?: "baseline" | "uniform" | string[];
   /** The share of the control slate's earnings that may be lost: the policy is shown only while it has surely earned the rest. */
   guardrail?: number | null;
@@ -1061,6 +1073,7 @@ export interface Operations {
   get_items: { given: { path: { name: string } }; reply: ItemsReply };
   learn_items: { given: { path: { name: string }; body: LearnBody }; reply: ItemsReply };
   patch_settings: { given: { path: { name: string }; body: SettingsBody }; reply: ProblemReply };
+  put_baseline: { given: { path: { name: string }; body: BaselineBody }; reply: ProblemReply };
   get_table: { given: { path: { name: string } }; reply: Table };
   get_versions: { given: { path: { name: string } }; reply: VersionsReply };
   restore_version: { given: { path: { name: string; version: number } }; reply: ProblemReply };
@@ -1092,6 +1105,7 @@ export const OPERATIONS = {
   get_items: ["GET", "/v1/problems/{name}/items"],
   learn_items: ["POST", "/v1/problems/{name}/items/learn"],
   patch_settings: ["PATCH", "/v1/problems/{name}/settings"],
+  put_baseline: ["PUT", "/v1/problems/{name}/baseline"],
   get_table: ["GET", "/v1/problems/{name}/table"],
   get_versions: ["GET", "/v1/problems/{name}/versions"],
   restore_version: ["POST", "/v1/problems/{name}/versions/{version}/restore"],

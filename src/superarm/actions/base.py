@@ -54,6 +54,11 @@ class Actions(Component):
         return self.matroid
 
     @property
+    def any_worth(self) -> bool:
+        """Whether ``heaviest`` finds the heaviest batch also if arms are worth less than 0."""
+        return self.matroid  # type: ignore[no-any-return]
+
+    @property
     def exchange(self) -> float:
         """The p of a p-system: within any set of arms, no maximal batch is more than p times as large as another one.
 

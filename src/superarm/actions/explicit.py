@@ -31,6 +31,7 @@ class Explicit(Actions):
 
     actions: Any
     tractable = True
+    any_worth = True
     whole = True
 
     def check(self) -> None:
@@ -247,6 +248,7 @@ class Pinned(Actions):
     budgeted = property(lambda self: self.actions.budgeted)
     whole = property(lambda self: self.actions.whole)
     tractable = property(lambda self: self.actions.tractable)
+    any_worth = property(lambda self: self.actions.any_worth)
     exchange = property(lambda self: self.actions.exchange)
     costs = property(lambda self: self.actions.costs)
     money = property(lambda self: self.actions.money)

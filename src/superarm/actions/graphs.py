@@ -122,6 +122,7 @@ class Paths(EdgeSet):
     target: int
     tractable = True
     whole = True
+    any_worth = True
 
     def check(self) -> None:
         self.convert("n_nodes", count(self.n_nodes, "n_nodes", 1, "Paths"))

@@ -3,6 +3,7 @@
 import copy
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime
@@ -37,6 +38,7 @@ from superarm.decisions import (
     without_effect,
 )
 from superarm.decisions.names import Given, Some, names_for
+from superarm.judge import Judge, Judged
 from superarm.output.labels import Labels, align, is_frame
 from superarm.output.table import ResultTable
 from superarm.policies.base import Policy
@@ -106,6 +108,9 @@ class Agent:
     >>> agent.tell(decision, [[1, 0, 0], [0, 0, 1]])
     True
     """
+
+    _warned = False
+    """Whether the policy's warning was given."""
 
     def __init__(
         self,
@@ -183,6 +188,29 @@ class Agent:
     def clipped(self) -> float:
         """The share of scores that lie beyond the ends of the scale, and count as these."""
         return self._scores.beyond / max(self._scores.told, 1)
+
+    @_in_turn
+    def judged(self, judge: Judge) -> Judged:
+        """What share of the decisions that were told is really solved, if a judge that errs said what passed.
+
+        Of those that are remembered, and by their first item. It says which arms make the answers of sets worse.
+
+        >>> from superarm.actions import Subsets
+        >>> from superarm.rewards import Coverage
+        >>> agent = Agent(Problem(2, 1, Coverage(), Subsets(2)), seed=0)
+        >>> for _ in range(100):
+        ...     _ = agent.tell(agent.ask(), [[1.0], [1.0]])
+        >>> print(agent.judged(Judge(false_positive=0.1)))
+        100.0% passed, 100.0% ± 0.0% are right, of 100 tasks
+        """
+        records = [record for record in self._decisions.told.values() if record.closed == "complete"]
+        ladder = self.policy.cascade
+        marks = np.full((len(records), self.problem.k if ladder else self.problem.n_arms), UNSEEN)
+        for mine, record in zip(marks, records, strict=True):
+            rows = [UNSEEN if not row else row[0] for row in record.rows]
+            mine[np.arange(len(rows)) if ladder else list(record.action)] = rows
+        seen = marks >= 0.0
+        return judge.right(np.where(seen, marks, 0.0), seen, ladder=ladder, arms=() if ladder else self.arms)
 
     @_in_turn
     def estimates(self) -> Estimates:
@@ -412,6 +440,9 @@ class Agent:
         after = advance_record(record, event)
         self._put(record, after)
         self._fractions.warn(self.problem, after)
+        if not self._warned and (said := self.policy.warning(self.learner.memory)):
+            self._warned = True
+            warnings.warn(said, stacklevel=4)
         if event.scores and self.problem.thresholds is not None:
             for arm, score in event.scores:
                 self._scores.warn(self.problem.thresholds, self.arms[arm], score)
@@ -486,8 +517,15 @@ class Agent:
         return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
 
     @_in_turn
-    def warm_start(self, tally: Tally) -> None:
-        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
+    def warm_start(self, tally: Tally, ours: bool = False) -> None:
+        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round).
+
+        ``ours`` says that this agent decided them, by a table that it published. A policy that starts from a list
+        learns from all data, and is charged with what its own decisions cost alone. Counts of a ``Table`` are ours.
+        """
+        tally = copy.copy(tally)
+        if ours and isinstance(tally, Tally):
+            tally.ours = True
         self.learner.warm_start(tally)
 
     @_in_turn
@@ -543,6 +581,14 @@ class Agent:
         self.learner.change_policy(find_policy(policy, parameters))
 
     @_in_turn
+    def change_baseline(self, arms: Some) -> None:
+        """Follow another ranking from now on, best arm first, by name or number; what was learnt stays.
+
+        Do it whenever what you show today changes. Learning may cost a share of what this ranking earns from now on.
+        """
+        self.learner.change_policy(start_from(self.learner.declared, self.learner.arms.numbers(arms)))
+
+    @_in_turn
     def add_arms(
         self, arms: Given | int, actions: Actions | None = None, support: Any = None, features: Any = None
     ) -> None:
@@ -577,7 +623,7 @@ class Agent:
 
         Names that are not known yet are new arms; a ladder that could try all arms still can. Arms in ``retire`` are in
         no further decision; ``add_arms`` brings them back. The ``budget`` is that of a ``Knapsack``, or the mean spend
-        of ``ladder(…, spend=…)``, whose account begins anew. Any error leaves the agent as it was.
+        of ``ladder(…, spend=…)``, whose account goes on. Any error leaves the agent as it was.
 
         >>> import superarm as sa
         >>> problem = Problem(2, 1, sa.Coverage(), sa.Knapsack([0.03, 0.10], budget=0.10))

@@ -43,9 +43,13 @@ def with_prices(
     >>> with_prices(Knapsack([1.0, 2.0], 2.0), SpendLadder(1.0), {1: 1.5, 2: 0.5}, None)[0]
     Knapsack(costs=[1.0, 1.5, 0.5], budget=2)
     """
+    inner = getattr(policy, "policy", None)
+    if isinstance(inner, Policy) and not isinstance(actions, Knapsack):  # the one that another policy wraps
+        actions, inner = with_prices(actions, inner, prices, budget)
+        return actions, replace(policy, policy=inner)  # type: ignore[call-arg]
     oracle = getattr(policy, "oracle", None)
     owner: Any = actions if isinstance(actions, Knapsack) else oracle if isinstance(oracle, Ladder) else policy
-    if type(owner) not in (Knapsack, Ladder, SpendLadder) or owner.costs is None:
+    if not isinstance(owner, Knapsack | Ladder | SpendLadder) or owner.costs is None:
         wrong = "no arm has a price: costs are learnt, or there are none"
         raise InvalidArgument("prices", wrong, "leave them out, or begin with Knapsack(costs, budget) or ladder(costs)")
     if budget is not None and isinstance(owner, Ladder):
@@ -68,6 +72,9 @@ def with_room(actions: Actions, policy: Policy[Any], n_arms: int, n: int) -> Act
     >>> with_room(Subsets(2), SpendLadder(1.0), 2, 1), with_room(Subsets(2), SpendLadder(1.0), 3, 1)
     (Subsets(k=3), Subsets(k=2))
     """
+    inner = getattr(policy, "policy", None)
+    if isinstance(inner, Policy):
+        return with_room(actions, inner, n_arms, n)
     ladder = isinstance(policy, SpendLadder) or isinstance(getattr(policy, "oracle", None), Ladder)
     return Subsets(n_arms + n) if ladder and type(actions) is Subsets and actions.k == n_arms else actions
 

@@ -11,14 +11,14 @@ from superarm.actions.base import Actions, pins_are_eligible
 from superarm.actions.explicit import Pinned
 from superarm.agent.growth import with_arms, with_items, with_prices, without_items
 from superarm.core import streams
-from superarm.core.arrays import Bools, Floats, Ints, floats
+from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.arrays import arms as check_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Feedback, Tally, View
 from superarm.decisions import UNSEEN, Counted, counted_rows, feedback_of, pending_arms
 from superarm.decisions.names import Given, names_for
 from superarm.indices import Index
-from superarm.policies.base import Policy, choose_batches, require_totals
+from superarm.policies.base import Policy, choose_batches, require_outcomes
 from superarm.policies.memory import Memory
 from superarm.problem import Problem
 
@@ -306,12 +306,15 @@ class Learner:
     def change_prices(self, prices: Mapping[str, float], budget: float | None = None) -> None:
         """Take on other prices, by name, and another budget; all observations stay, and names not known are new arms.
 
-        Where a policy has the prices, its account of what was spent begins anew.
+        Where a policy has the prices, its account of what was spent goes on.
         """
         new = [name for name in prices if self.arms.number(name) is None]
         places = {name: len(self.arms.all) + n for n, name in enumerate(new)}
-        given = zip(prices, floats([*prices.values()], "prices", low=0.0, high=np.inf).tolist(), strict=True)
-        numbers: Any = {places.get(name, self.arms.number(name)): price for name, price in given}
+        given: Mapping[str, Any] = prices
+        for name, price in given.items():
+            if not isinstance(price, float | int | np.number) or not 0.0 <= price < np.inf:
+                raise InvalidArgument("prices", f"{price!r} for arm {name!r}", "give a finite number >= 0")
+        numbers: Any = {places.get(name, self.arms.number(name)): float(price) for name, price in prices.items()}
         actions, policy = with_prices(self.problem.actions, self.declared, numbers, budget)
         before, self.declared = self.declared, policy
         try:
@@ -383,6 +386,7 @@ def require_problem(problem: Any, policy: Any) -> None:
 def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
     require_problem(problem, policy)
+    problem.require_shares("an agent takes those in [0, 1]: simulate it, or make them so by sa.agent.Scale")
     if problem.context is not None:
         from superarm.contextual.catalog import for_context
 
@@ -390,6 +394,6 @@ def fit_policy(policy: Policy[Any], problem: Problem) -> Policy[Any]:
     elif policy.reads_context:
         wrong = f"{type(policy).__name__} needs a context"
         raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
-    require_totals(policy, problem)
+    require_outcomes(policy, problem)
     policy.validate(problem)
     return policy

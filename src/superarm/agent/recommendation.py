@@ -147,7 +147,7 @@ def recommend(problem: Problem, whole: bool = False, listed: bool = False) -> Ad
     >>> from superarm.rewards import Coverage
     >>> found = recommend(Problem(100, 4, Coverage(), Subsets(6)))
     >>> found.policy
-    pooled_thompson(sharpness=2, loss=0.025, later_loss=0.05, cautious=1000, optimism=0.5)
+    pooled_thompson(sharpness=2, optimism=0.5)
     >>> found.reason[:16]
     'It earned most i'
     """

@@ -211,7 +211,7 @@ class RegressionTally(Tally):
     """A tally with the ``regression`` of a problem whose context has a linear or logistic model."""
 
     def __init__(self, problem: "Problem", replications: int = 1, partial: bool = False) -> None:
-        super().__init__(problem.support, replications, partial)
+        super().__init__(problem.support, replications, partial, problem.unit)
         grid, context = 0.0, problem.context
         if context.features.standardised:
             grid = 2.0**32 if isinstance(context.model, LogisticModel) else 2.0**22

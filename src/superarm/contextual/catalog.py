@@ -72,7 +72,9 @@ def vac2_ucb(rho: float = 0.02, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -
 
 
 @named
-def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
+def comb_lin_ts(
+    rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT, noise: float = 0.5, prior: float = 0.0
+) -> LinearPolicy:
     """CombLinTS: one draw of the parameters from their Gaussian posterior per round.
 
     Implements [WenKvetonAshkan2015]_ (Algorithm 1) for problems with a linear model. With a shared model one draw moves
@@ -86,8 +88,11 @@ def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT)
         The precision of the prior, 1 / variance, for features of length at most 1.
     oracle
         As of :func:`c2_ucb`.
+    noise, prior
+        The standard deviations of an outcome, and of a parameter before any outcome: the paper's σ and λ. With
+        ``prior``, ``ridge`` does not count.
     """
-    return LinearPolicy(GaussianPosterior(rho, ridge), oracle)
+    return LinearPolicy(GaussianPosterior(rho, ridge, noise, prior), oracle)
 
 
 @named

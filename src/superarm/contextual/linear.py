@@ -61,6 +61,7 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
     learns = LinearModel
     remembers = RidgeMemory
     random = fact_of("rule", "sampled")
+    any_outcome = fact_of("rule", "sampled")
     caveat = (
         "its bound assumes that outcomes are linear in the features and, where entries share parameters, that the "
         "outcomes of one round are independent given the past"
@@ -79,19 +80,21 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
     def scores(self, problem: Problem, view: View, memory: RidgeMemory) -> Floats:
-        """The optimistic or sampled parameters of all entries, clipped to [0, 1]."""
+        """The optimistic or sampled parameters of all entries; clipped to [0, 1] if outcomes are."""
         design, sums, given, found = design_of(problem), memory.tally.regression, view.context, memory.ridge
-        penalty = self.rule.penalty * design.longest
+        penalty = self.rule.ridge_for(design.longest)
         found.refresh(sums, penalty)
-        inverse, theta = found.widen(sums, penalty, given.pending), found.theta
+        inverse: Floats | None = found.widen(sums, penalty, given.pending)
+        theta = found.theta
         k = design.observations(_discounted_size(problem.k, self.discount), problem.n_items)
         spread = self.rule.radius(design.d, k, view.t)
-        if self.rule.sampled:
-            theta, spread = found.draw(inverse, spread, view.keys, view.t), 0.0
+        if self.rule.sampled and inverse is not None:
+            theta, inverse = found.draw(inverse, spread, view.keys, view.t), None
         scores = score_entries(design, problem.support, given, theta, inverse)
-        bonus = scores.bonus(spread)
-        found.low = np.clip(scores.mean - bonus, 0.0, 1.0)
-        found.high = np.clip(scores.mean + bonus, 0.0, 1.0)
+        bonus = 0.0 if inverse is None else scores.bonus(spread)
+        least, most = (-np.inf, np.inf) if problem.real else (0.0, 1.0)
+        found.low = np.clip(scores.mean - bonus, least, most)
+        found.high = np.clip(scores.mean + bonus, least, most)
         return found.high
 
     def weigh(self, problem: Problem, view: View, memory: RidgeMemory, action: Ints) -> Any:
@@ -111,7 +114,7 @@ class LinearPolicy(ContextPolicy[RidgeMemory]):
         return found.mean, optimistic
 
     def coefficients(self, problem: Problem, memory: RidgeMemory) -> Floats:
-        memory.ridge.refresh(memory.tally.regression, self.rule.penalty * design_of(problem).longest)
+        memory.ridge.refresh(memory.tally.regression, self.rule.ridge_for(design_of(problem).longest))
         return memory.ridge.theta
 
     def guarantee(self, problem: Problem) -> Guarantee:

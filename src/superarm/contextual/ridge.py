@@ -114,23 +114,33 @@ class RidgeScores(NamedTuple):
         return spread * np.sqrt(np.maximum(0.0, self.square))
 
 
-def score_entries(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> RidgeScores:
-    """The estimates and widths of all entries in each of R contexts; parameters are of R replications, or of one."""
+def score_entries(
+    design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats | None
+) -> RidgeScores:
+    """The estimates and widths of all entries in each of R contexts; parameters are of R replications, or of one.
+
+    Without an ``inverse`` the widths are those of none: 0.
+    """
     if design.sharing == ALL:
-        return _score_shared(design, support, given, theta[:, 0], inverse[:, 0])
-    return _score_own(design, support, given, theta, inverse)
+        return _score_shared(design, support, given, theta[:, 0], None if inverse is None else inverse[:, 0])
+    nothing = np.zeros((*theta.shape, theta.shape[2]))
+    return _score_own(design, support, given, theta, nothing if inverse is None else inverse)
 
 
-def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> RidgeScores:
+def _score_shared(
+    design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats | None
+) -> RidgeScores:
     """As a function of the numbers ``v`` of an arm: the shared parameters are reduced once per context."""
-    own = design.own
-    reduced = _reduce(design, given.x, inverse)
-    square = _reduce(design, given.x, reduced.swapaxes(1, 2))
-    v = design.arms.T[None]
+    own, v = design.own, design.arms.T[None]
     if design.n_pair:
         pairs = given.pairs.swapaxes(1, 2)
         v = np.concatenate([np.broadcast_to(v, (len(pairs), *v.shape[1:])), pairs], 1)
     mean = (_reduce(design, given.x, theta[..., None]) * v).sum(1)
+    if inverse is None:
+        means = support.by_arm(mean)
+        return RidgeScores(means + support.by_item(theta[:, own:]) if design.n_item else means, np.zeros(1))
+    reduced = _reduce(design, given.x, inverse)
+    square = _reduce(design, given.x, reduced.swapaxes(1, 2))
     arm_square = np.zeros_like(mean)
     for h in range(v.shape[1]):
         arm_square += v[:, h] * (square[:, h, :, None] * v).sum(1)

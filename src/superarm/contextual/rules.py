@@ -34,6 +34,10 @@ class Rule(Component):
         """The number that is added to the diagonal of G, for features of length at most 1."""
         return self.ridge
 
+    def ridge_for(self, longest: float) -> float:
+        """The number that is added to the diagonal of G, for features whose squared length is at most ``longest``."""
+        return self.penalty * longest
+
     def radius(self, d: int, k: int, t: int) -> float:
         """The number that multiplies widths in round ``t``, for ``d`` features.
 
@@ -94,12 +98,26 @@ class VarianceWeighted(Rule):
 
 
 class GaussianPosterior(Rule):
-    r"""One draw :math:`\theta \sim N(\hat\theta, \rho^2 G^{-1})` per round and parameter vector.
+    r"""One draw :math:`\theta \sim N(\hat\theta, (2 \rho\,noise)^2 G^{-1})` per round and parameter vector.
 
-    Implements [WenKvetonAshkan2015]_ (CombLinTS, Algorithm 1) with noise of variance 1/4, the largest of outcomes
-    in [0, 1], and prior variance 1 / ``ridge``.
+    Implements [WenKvetonAshkan2015]_ (CombLinTS, Algorithm 1), by default with noise of variance 1/4, the largest of
+    outcomes in [0, 1], and prior variance 1 / ``ridge``. With ``prior``, the standard deviation of a parameter before
+    any outcome, :math:`G = (2\,noise / prior)^2 I + 4 \sum \phi\phi^\top`, whatever the length of features.
     """
 
     rho: float = 1.0
     ridge: float = 1.0
+    noise: float = 0.5
+    prior: float = 0.0
     sampled = True
+
+    def check(self) -> None:
+        super().check()
+        self.require("noise", 0.0 < self.noise < math.inf, "give a finite number > 0")
+        self.require("prior", 0.0 <= self.prior < math.inf, "give a finite number >= 0; 0: as ridge says")
+
+    def ridge_for(self, longest: float) -> float:
+        return (2.0 * self.noise / self.prior) ** 2 if self.prior else super().ridge_for(longest)
+
+    def radius(self, d: int, k: int, t: int) -> float:
+        return 2.0 * self.noise * self.rho

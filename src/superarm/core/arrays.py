@@ -31,7 +31,7 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
             unseen = "; an outcome not observed is marked by seen=False" if name.startswith("outcome") else ""
             raise InvalidArgument(name, "contains NaN", f"give numbers{unseen}")
         remedy = f"give values in [{low:g}, {high:g}]" if high < HUGE else f"give finite numbers >= {low:g}"
-        if name.startswith("outcome") and most > high:
+        if name.startswith("outcome") and most > high == 1.0:
             remedy += "; sa.agent.Scale turns amounts into outcomes"
         raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", remedy)
     return array
@@ -55,13 +55,13 @@ def are_within(array: Floats, low: float, high: float) -> bool:
     return bool(np.minimum.reduce(array, axis=None) >= low and np.maximum.reduce(array, axis=None) <= high)
 
 
-def probabilities(value: Any, name: str) -> Floats:
+def probabilities(value: Any, name: str, low: float = 0.0, high: float = 1.0) -> Floats:
     """Convert parameters in [0, 1]: dense ``(n_arms, n_items)``, or the stored entries of a SciPy sparse matrix."""
     if hasattr(value, "tocsr"):
         matrix = value.tocsr()
         matrix.sort_indices()
         value = matrix.data
-    return floats(value, name, low=0.0, high=1.0)
+    return floats(value, name, low=low, high=high)
 
 
 Probabilities = Annotated[Any, probabilities]

@@ -194,7 +194,7 @@ class MomentTally(Tally):
         if isinstance(other, MomentTally):
             self.moments.add(other.moments, sign)
 
-    def take_over(self, other: Tally) -> bool:
+    def take_over(self, other: Tally, t: int) -> bool:
         """Moments keep their reference, and begin anew if products are wanted that ``other`` has not."""
         wanted = self.moments.with_products
         if not isinstance(other, MomentTally) or (wanted and not other.moments.with_products):
@@ -254,6 +254,9 @@ class JointTally(Tally):
     ``whole`` (R, n_arms) counts pulls of which every entry was seen, ``eventful`` those of them with an outcome above
     0, and ``joint`` adds up the squares of the sums of their outcomes. With one item nothing is counted.
 
+    It tells whose the pulls are, too: ``given`` are those that others decided, as in past data, and ``before`` those
+    that were decided up to round ``since``, when the present policy began. Of all others, it is in charge itself.
+
     >>> tally = JointTally(Dense(2, 1))
     >>> for outcome in [[1.0, 1.0], [0.0, 0.0]] * 50:
     ...     tally.record(Feedback(1, np.array([[0]]), np.array([[outcome]])))
@@ -261,15 +264,20 @@ class JointTally(Tally):
     [[0.94, 0.94]]
     """
 
-    BESIDE = ("whole", "eventful", "joint")
-    SUMS = (*Tally.SUMS, *BESIDE)
+    BESIDE, OWNERS = ("whole", "eventful", "joint"), ("given", "before")
+    SUMS = (*Tally.SUMS, *BESIDE, *OWNERS)
+    since = -1
 
     def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
         super().__init__(support, replications, partial)
-        self.whole, self.eventful, self.joint = (np.zeros((replications, support.n_arms)) for _ in self.BESIDE)
+        arrays = (np.zeros((replications, support.n_arms)) for _ in range(5))
+        self.whole, self.eventful, self.joint, self.given, self.before = arrays
 
     def record(self, feedback: Feedback, sign: float = 1.0, known: bool = True) -> None:
+        pulls = self.pulls.copy() if feedback.t <= self.since else None
         super().record(feedback, sign, known)
+        if pulls is not None:
+            self.before += self.pulls - pulls
         if not known or self.support.widest == 1 or feedback.share is not None:
             return
         here, outcome = feedback.action >= 0, feedback.outcome
@@ -300,9 +308,19 @@ class JointTally(Tally):
         events = np.where(most > 1e-12, events, 0.0)
         return (EVENTS * EXPECTED + events * seen) / (EVENTS + events)
 
-    def take_over(self, other: Tally) -> bool:
+    def add(self, other: Tally, sign: float = 1.0) -> None:
+        super().add(other, sign)
+        if not (isinstance(other, JointTally) or other.ours):
+            self.given += sign * other.pulls
+
+    def take_over(self, other: Tally, t: int) -> bool:
+        """What another policy decided was before the present one."""
         self.add(other)
-        return isinstance(other, JointTally)
+        self.since = t
+        joint = isinstance(other, JointTally)
+        self.given *= joint
+        self.before[...] = self.pulls - self.given
+        return joint
 
     def like(self) -> Self:
         return self._with(JointTally(self.support, len(self), self.partial))
@@ -311,8 +329,8 @@ class JointTally(Tally):
         """New arms have no pulls; with new items no pull so far was seen whole."""
         new = super().grown(problem)
         empty, n = JointTally(problem.support, len(self)), self.support.n_arms
-        for name in self.BESIDE:
-            if problem.n_items == self.support.n_items:
+        for name in (*self.BESIDE, *self.OWNERS):
+            if problem.n_items == self.support.n_items or name in self.OWNERS:
                 getattr(empty, name)[:, :n] = getattr(self, name)
             setattr(new, name, getattr(empty, name))
         return new
@@ -320,7 +338,14 @@ class JointTally(Tally):
     def to_arrays(self) -> dict[str, Any]:
         """Without what was never counted."""
         arrays = super().to_arrays()
-        return {name: part for name, part in arrays.items() if name not in self.BESIDE or self.whole.any()}
+        kept = dict.fromkeys(self.BESIDE, self.whole.any()) | {name: arrays[name].any() for name in self.OWNERS}
+        arrays = {name: part for name, part in arrays.items() if kept.get(name, True)}
+        return arrays if self.since < 0 else arrays | {"owned since": np.array(float(self.since))}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Self:
+        new = super().from_arrays(arrays)
+        new.since = int(arrays.get("owned since", -1))
+        return new
 
 
 _NUMBERS = np.arange(INTERVALS + 1)

@@ -38,22 +38,32 @@ def flip_sparse(keys: Any, t: int, action: Any, start: Any, p: Any, x: Any) -> N
 
 
 def record(
-    action: Any, x: Any, seen: Any, sign: float, pulls: Any, total: Any, square: Any, missed: Any, mean: Any, dev: Any
+    action: Any,
+    x: Any,
+    seen: Any,
+    sign: float,
+    unit: float,
+    pulls: Any,
+    total: Any,
+    square: Any,
+    missed: Any,
+    mean: Any,
+    dev: Any,
 ) -> None:
     """Add feedback or take it back, and bring the estimates of its arms up to date; see ``core.tally``."""
     for k in range(action.shape[1]):
         r = np.flatnonzero((action[:, k] >= 0) & (seen[:, k].any(1) if missed.size else True))
         j = action[r, k]
         pulls[r, j] += sign
-        y = round_to_grid(x[r, k])
+        y = round_to_grid(x[r, k] / unit)
         z = round_to_grid(y * y)
         n = pulls[r, j][:, None]
         if missed.size:
             s = seen[r, k]
             missed[r, :, j] += sign * ~s
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
-        total[r, :, j] += sign * y
-        square[r, :, j] += sign * z
+        total[r, :, j] += sign * unit * y
+        square[r, :, j] += sign * unit * unit * z
         n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
@@ -66,6 +76,7 @@ def record_sparse(
     x: Any,
     seen: Any,
     sign: float,
+    unit: float,
     pulls: Any,
     total: Any,
     square: Any,
@@ -81,14 +92,14 @@ def record_sparse(
         if missed.size and w > 0 and not s.any():
             continue
         pulls[r, j] += sign
-        y = round_to_grid(x[r, k, :w])
+        y = round_to_grid(x[r, k, :w] / unit)
         z = round_to_grid(y * y)
         n = pulls[r, j]
         if missed.size:
             missed[r, e] += sign * ~s
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
-        total[r, e] += sign * y
-        square[r, e] += sign * z
+        total[r, e] += sign * unit * y
+        square[r, e] += sign * unit * unit * z
         n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m

@@ -1,7 +1,9 @@
 r"""Tallies: the sufficient statistics of all observations, additive and exact.
 
 Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact up to
-:math:`2^{29}` observations. So a tally does not depend on the order of its observations, tallies are merged by
+:math:`2^{29}` observations. Where outcomes have other bounds than 0 and 1, both are in proportion: to multiples of
+:math:`2^{-24}` of a power of two that no outcome exceeds, and of its square.
+So a tally does not depend on the order of its observations, tallies are merged by
 addition, feedback is undone by subtraction, and a live state, its replay and any merge of partial tallies agree bit for
 bit.
 """
@@ -88,15 +90,18 @@ class Tally:
     .. math:: \hat p = \frac{1}{N}\sum X, \qquad \hat V = \max\{0,\ \frac{1}{N}\sum X^2 - \hat p^2\}
 
     [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation. ``missed`` counts in how
-    many pulls of its arm an entry was not seen; it is empty while everything was seen. Subclasses have further sums,
+    many pulls of its arm an entry was not seen; it is empty while everything was seen. ``unit`` is a power of two that
+    no outcome exceeds. Subclasses have further sums,
     which are recorded of feedback that is ``known`` alone.
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ("pulls", "total", "square", "missed")
+    ours = False
+    """Whether sums that are added to what a policy knows come of its own decisions, as from its tables."""
 
-    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False) -> None:
+    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False, unit: float = 1.0) -> None:
         shape = support.shape(replications)
-        self.support = support
+        self.support, self.unit = support, unit
         self.pulls = np.zeros((replications, support.n_arms))
         self.total, self.square, self.mean, self.deviation = (np.zeros(shape) for _ in range(4))
         self.missed = np.zeros(shape if partial else (0,) * len(shape))
@@ -156,10 +161,10 @@ class Tally:
             seen = np.ones(feedback.outcome.shape, bool) if feedback.seen is None else feedback.seen
         arrays = (self.pulls, self.total, self.square, self.missed, self.mean, self.deviation)
         if isinstance(self.support, Dense):
-            op("record", 8 * feedback.outcome.size)(feedback.action, feedback.outcome, seen, sign, *arrays)
+            op("record", 8 * feedback.outcome.size)(feedback.action, feedback.outcome, seen, sign, self.unit, *arrays)
         else:
             record = op("record_sparse", 8 * feedback.outcome.size)
-            record(self.support.start, feedback.action, feedback.outcome, seen, sign, *arrays)
+            record(self.support.start, feedback.action, feedback.outcome, seen, sign, self.unit, *arrays)
 
     def _record_shares(self, feedback: Feedback, share: Floats, sign: float) -> None:
         """Add feedback of which every item gets its share, on the grid: so it can be taken back exactly."""
@@ -207,8 +212,8 @@ class Tally:
                 getattr(self, name)[...] += sign * getattr(other, name)
         self.refresh()
 
-    def take_over(self, other: "Tally") -> bool:
-        """Add the sums of another policy's tally, as far as both have them; whether it has all."""
+    def take_over(self, other: "Tally", t: int) -> bool:
+        """Add the sums of a policy that decided up to round ``t``, as far as both have them; whether it has all."""
         self.add(other)
         return True
 
@@ -221,7 +226,7 @@ class Tally:
 
     def like(self) -> Self:
         """An empty tally of the same kind."""
-        return self._with(Tally(self.support, len(self), self.partial))
+        return self._with(Tally(self.support, len(self), self.partial, self.unit))
 
     def _with(self, sums: "Tally") -> Self:
         """A tally of this kind with the sums and estimates of ``sums``."""
@@ -248,7 +253,7 @@ class Tally:
     def grown(self, problem: "Problem") -> Self:
         """The tally of a larger problem: new arms have no pulls, and of new items every pull so far was missed."""
         old, new = self.support, problem.support
-        grown = Tally(new, len(self), self.partial or new.n_items > old.n_items)
+        grown = Tally(new, len(self), self.partial or new.n_items > old.n_items, self.unit)
         for name in Tally.SUMS:
             sums = getattr(self, name)
             if sums.size:

@@ -1,6 +1,7 @@
 """Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
-base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists ·
+base: the contract · bernoulli: independent entries · gaussian: outcomes that are no shares · dependent: entries that
+move together · click_models: lists ·
 context_table: users with contexts · scores: scores of which the best one counts · totals: any of them, told as a whole
 """
 
@@ -16,6 +17,7 @@ from superarm.environments.click_models import (
 )
 from superarm.environments.context_table import ContextTable, context_table
 from superarm.environments.dependent import Blocks, Cohorts, CommonShock, Comonotone, Copula, Replay
+from superarm.environments.gaussian import Gaussian
 from superarm.environments.scores import Scores
 from superarm.environments.totals import Totals
 
@@ -35,6 +37,7 @@ __all__ = [
     "DependentClick",
     "Environment",
     "FreeSamples",
+    "Gaussian",
     "PositionBased",
     "Replay",
     "Scores",

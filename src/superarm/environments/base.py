@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from superarm.context.context import Contexts
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.component import Component
 from superarm.problem import Problem
@@ -50,6 +51,11 @@ class Environment(Component):
     """How many contexts there are, if users with contexts come; 0 if there are none."""
     totals: ClassVar[bool] = False
     """Whether its answers have totals of batches, for ``reward=Total()``."""
+    mean_parameters: ClassVar[tuple[str, ...]] = ()
+    """The parameters that ``draw`` uses through ``means`` alone, so that those of a family are drawn from at once. Each
+    class says this for itself."""
+    arm_parameters: ClassVar[tuple[str, ...]] = ()
+    """The same for parameters with a row for each arm, of which ``draw`` uses those of ``rows_of(action)``."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
@@ -62,6 +68,10 @@ class Environment(Component):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_entries"}
+
+    def rows_of(self, action: Ints) -> Ints:
+        """The rows of the arms of ``action`` in parameters that have a row for each arm."""
+        return action
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""
@@ -80,8 +90,15 @@ class Environment(Component):
         return self.expected(problem, action, t)
 
     def contexts(self, problem: Problem, t: int, keys: Any) -> Any:
-        """The contexts of round ``t``, a ``context.Contexts``; None: it has none."""
-        return None
+        """The contexts of round ``t``, a ``context.Contexts``; None: it has none.
+
+        By default they are empty: all that is known is about arms.
+        """
+        declared = problem.context
+        if declared.features.size or declared.pairs:
+            return None
+        empty = declared.encode({}, None, problem.n_arms)
+        return Contexts.of([empty] * len(keys), np.full(len(keys), t), problem.n_arms)
 
     def best(self, problem: Problem) -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""

@@ -59,6 +59,7 @@ class Bernoulli(WithMeans):
     """
 
     p: Any
+    mean_parameters = ("p",)
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return Answer(flip_coins(problem, self.means(problem, t), action, t, keys))
@@ -79,6 +80,7 @@ class Beta(WithMeans):
 
     p: Any
     strength: float = 10.0
+    mean_parameters = ("p",)
 
     def check(self) -> None:
         super().check()
@@ -111,6 +113,7 @@ class Switching(Environment):
 
     p: Any
     since: Any
+    mean_parameters = ("p",)
 
     def check(self) -> None:
         phases = np.ascontiguousarray([probabilities(one, "p") for one in self.p])

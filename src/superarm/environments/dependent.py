@@ -36,6 +36,7 @@ class Comonotone(WithMeans):
     """
 
     p: Any
+    mean_parameters = ("p",)
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         u = streams.uniform(keys, t, np.maximum(action, 0))
@@ -58,6 +59,7 @@ class CommonShock(WithMeans):
 
     p: Any
     share: float = 1.0
+    mean_parameters = ("p",)
 
     def check(self) -> None:
         super().check()
@@ -94,6 +96,7 @@ class Copula(WithMeans):
     arms: float = 0.0
     items: float = 0.0
     all: float = 0.0
+    mean_parameters = ("p",)
 
     def check(self) -> None:
         super().check()
@@ -151,6 +154,7 @@ class Blocks(Environment):
     block: Any
     shock: Any = None
     base: Any = None
+    arm_parameters = ("chance", "block", "shock", "base")
 
     def check(self) -> None:
         high = probabilities(self.chance, "chance")
@@ -178,21 +182,22 @@ class Blocks(Environment):
         return np.cumsum(self.block == 0, axis=1) - 1
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
-        n, block = problem.n_items, self.block[action]  # (R, K, n_items)
+        n, at = problem.n_items, self.rows_of(action)
+        block = self.block[at]  # (R, K, n_items)
         numbers = streams.uniform(keys, t, np.maximum(action, 0), 2 * n + 2)
         shock, shared, own = (
-            numbers[:, :, :1] < self.shock[action][:, :, None],
+            numbers[:, :, :1] < self.shock[at][:, :, None],
             numbers[:, :, 1 : n + 2],
             numbers[:, :, n + 2 :],
         )
         u = np.where(
             block == 0,
-            np.take_along_axis(own, self._order[action] * (block == 0), 2),
+            np.take_along_axis(own, self._order[at] * (block == 0), 2),
             np.take_along_axis(shared, np.abs(block), 2),
         )
         u = np.where(shock, shared[:, :, :1], np.where(block < 0, 1.0 - u, u))
-        low = self.base[action]
-        return Answer(low + (1.0 - low) * (u < self.chance[action]))
+        low = self.base[at]
+        return Answer(low + (1.0 - low) * (u < self.chance[at]))
 
     def means(self, problem: Problem, t: int) -> Floats:
         return self.entries(problem, self.p)

@@ -110,7 +110,7 @@ def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="NAME")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listed", is_flag=True, help="List the results that superarm has, and run nothing.")
 @click.option("--quick", is_flag=True, help="Each policy on one instance, 4 times: a few minutes for all results.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/reproduce by default.")

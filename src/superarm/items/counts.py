@@ -97,6 +97,7 @@ class ItemCounts:
     def _settle(self, tally: Tally) -> None:
         pending = self.learner.pending if hasattr(self, "learner") else None
         self.learner = Learner(Problem(items=self.items, actions=self.actions), self.policy, self.items.arms)
+        tally.ours = True
         self.learner.warm_start(tally)
         if pending is not None:
             self.learner.pending[:, : pending.shape[1]] = pending

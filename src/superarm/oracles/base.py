@@ -109,9 +109,9 @@ def solve(problem: Problem, p: Any, oracle: Oracle | None = None, seed: Any = 0)
 
 
 def worth_alone(problem: Problem, q: Floats, view: View) -> Floats:
-    """The reward of every arm alone, at least 0: (R, n_arms)."""
-    states = problem.reward.empty_states(problem, len(view))
-    return np.maximum(0.0, problem.reward.gains(problem, states, q))
+    """The reward of every arm alone, at least 0 where the heaviest batch needs that: (R, n_arms)."""
+    gains = problem.reward.gains(problem, problem.reward.empty_states(problem, len(view)), q)
+    return gains if problem.actions.any_worth else np.maximum(0.0, gains)
 
 
 def held(problem: Problem, name: str, make: Callable[[], Any]) -> Any:

@@ -26,10 +26,10 @@ class Default(Oracle):
     reward         action set             oracle (alpha)
     =============  =====================  ==========================================================
     own oracle     any                    that of ``reward.oracle(problem)``
-    any other      Explicit               Exhaustive (1)
-    no sum         the others             Exhaustive (1)
+    no sum         any                    Exhaustive (1)
     modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
-                   Paths                  the edges
+                   Paths, Explicit        the edges or the batches
+    any other      Explicit               Exhaustive (1)
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
     submodular     Subsets                Greedy (1 - (1 - 1/k)^k)
     submodular     matroid                Greedy (1/2)
@@ -67,7 +67,7 @@ class Default(Oracle):
 def _choose(problem: Problem) -> Oracle:
     reward, actions = problem.reward, problem.actions
     own: Oracle | None = reward.oracle(problem)
-    if own is not None or isinstance(actions, Explicit) or not reward.additive:
+    if own is not None or not reward.additive:
         return own or Exhaustive()
     if reward.modular and actions.tractable:
         return Modular()
@@ -75,7 +75,7 @@ def _choose(problem: Problem) -> Oracle:
         return KnapsackTable() if has_grid(problem) else KnapsackScheme()
     if reward.submodular and actions.matroid:
         return Greedy()
-    if actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+    if isinstance(actions, Explicit) or actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
         return Exhaustive()
     return _choose_for_many_batches(problem)
 

@@ -4,8 +4,8 @@ base · memory: what a policy knows · index: score every entry, then maximise �
 number for all entries · hybrid: regularised leader with importance weights · directional, covariance, batch: one bound
 per arm or batch · pooling, pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list ·
 total: learning from totals of batches · dirichlet: sampling the distributions of scores ·
-spending: a ladder within a mean spend · forgetting, wrappers: around other policies, and a policy as two functions ·
-catalog: policies by their names in the papers, all of which are also here
+spending: ladders and sets within a mean spend · forgetting, wrappers: around other policies, and a policy as two
+functions · catalog: policies by their names in the papers, all of which are also here
 """
 
 from superarm.policies import catalog
@@ -21,7 +21,7 @@ from superarm.policies.index import IndexPolicy
 from superarm.policies.memory import Memory
 from superarm.policies.pooled import PooledThompson
 from superarm.policies.single_seed import SingleSeed
-from superarm.policies.spending import SpendLadder
+from superarm.policies.spending import SpendLadder, SpendSet
 from superarm.policies.total import GreedyThenCommit, TotalThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
@@ -47,6 +47,7 @@ __all__ = [
     "Shapes",
     "SingleSeed",
     "SpendLadder",
+    "SpendSet",
     "TotalThompson",
     "Triangle",
     "Uniform",

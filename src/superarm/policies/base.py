@@ -62,6 +62,8 @@ class Policy(Component, Generic[M]):
     """Whether totals of batches are enough for it: it learns from them, or learns nothing."""
     needs_totals: ClassVar[Any] = False
     """Whether it learns from totals alone."""
+    any_outcome: ClassVar[Any] = False
+    """Whether outcomes may be any numbers, and not only those in [0, 1]."""
     consistent: ClassVar[Any] = False
     """Whether it is proved that its regret grows more slowly than every power of T, if its oracle is exact; the word
     ``independent`` if that is proved for independent entries alone."""
@@ -89,6 +91,10 @@ class Policy(Component, Generic[M]):
         wrong = f"{type(self).__name__} chooses batches by other things than parameters of entries"
         raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
 
+    def warning(self, memory: M) -> str:
+        """What is wrong with what the policy was told, in a sentence; empty if nothing is."""
+        return ""
+
     def coefficients(self, problem: Problem, memory: M) -> Floats:
         """The parameter vectors of a regression, (R, n_groups, d)."""
         raise InvalidArgument("policy", f"{type(self).__name__} has no coefficients", "take a regression model")
@@ -105,8 +111,12 @@ class Policy(Component, Generic[M]):
         return None
 
 
-def require_totals(policy: Policy[Any], problem: Problem) -> None:
-    """Raise ``InvalidArgument`` if the policy needs what each arm did and only totals are seen, or the reverse."""
+def require_outcomes(policy: Policy[Any], problem: Problem) -> None:
+    """Raise ``InvalidArgument`` if the policy needs outcomes in [0, 1], or what each arm did, and others are seen."""
+    if problem.real and not policy.any_outcome:
+        low, high = problem.bounds
+        wrong = f"{policy!r} needs outcomes in [0, 1], and those of the problem are in [{low:g}, {high:g}]"
+        raise InvalidArgument("policy", wrong, "take e.g. comb_ucb1(), bg_cts() or comb_lin_ts()")
     if policy.needs_totals and not problem.reward.totals:
         raise InvalidArgument("policy", f"{policy!r} learns from totals", "declare reward=Total()")
     if problem.reward.totals and not policy.learns_totals:

@@ -10,10 +10,12 @@ from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.indices import (
     KL,
+    LLR,
     UCB1,
     UCBV,
     Bernstein,
     BetaPosterior,
+    BoostedGaussian,
     GaussianSample,
     Hoeffding,
     KLMoss,
@@ -28,13 +30,14 @@ from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import pooled_thompson
 from superarm.policies.single_seed import SingleSeed
-from superarm.policies.spending import SpendLadder
+from superarm.policies.spending import SpendLadder, SpendSet
 from superarm.policies.total import greedy_then_commit, total_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
     "bc_ucb",
     "bcucb_t",
+    "bg_cts",
     "cascade_kl_ucb",
     "cascade_ucb1",
     "cascade_ucb_v",
@@ -55,11 +58,13 @@ __all__ = [
     "kl_moss",
     "kl_ucb",
     "ladder",
+    "llr",
     "ols_ucb_c",
     "pooled_thompson",
     "shapes",
     "shared_cts",
     "sliding_window",
+    "spend_set",
     "total_thompson",
     "ts_cascade",
     "ucb_v",
@@ -254,6 +259,35 @@ def comb_ucb1(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 
 
 @named
+def llr(k: int, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""LLR: the batch of the largest sum of :math:`\hat p + \sqrt{(k + 1)\log t/N}`, not clipped at 1.
+
+    Implements [GaiKrishnamachariJain2012]_ (Algorithm 1), for ``Linear`` and exact oracles.
+
+    ``k`` is the size of the largest batch.
+
+    >>> llr(5).index
+    LLR(k=5)
+    """
+    return IndexPolicy(LLR(k), oracle)
+
+
+@named
+def bg_cts(k: int, scale: float = 0.5, slack: float = 0.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""BG-CTS: Thompson sampling with Gaussian samples of a variance that is boosted, and falls in proportion to 1/N.
+
+    Implements [ZhangCombes2024]_ (Algorithm 1), for ``Linear`` and exact oracles: Beta posteriors can lock in, with
+    regret that is exponential in the size of a batch; these do not. Every arm is played first.
+
+    ``k`` is the size of a batch, ``scale`` the standard deviation of outcomes, ``slack`` the paper's λ.
+
+    >>> bg_cts(5).index
+    BoostedGaussian(k=5, scale=0.5, slack=0)
+    """
+    return IndexPolicy(BoostedGaussian(k, scale, slack), oracle)
+
+
+@named
 def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
     r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
 
@@ -292,6 +326,19 @@ def ladder(
     if (rho, c) != (1.0, 3.0):
         raise InvalidArgument("rho", "given beside spend", "leave out rho and c: it has no confidence bounds", "ladder")
     return SpendLadder(spend, costs, scale)
+
+
+@named
+def spend_set(costs: Any = None, scale: float = 1.0, spend: float = 1.0) -> SpendSet:
+    """A set of arms that run at once, all of which are paid, with a mean spend: the cheapest that fit at first.
+
+    Costs are in units of the spend, and may be learnt, from a second item, as those of :func:`ladder`. Where no set
+    may cost more than a budget, and costs are known, take ``Knapsack`` instead. See :class:`SpendSet`.
+
+    >>> spend_set([0.1, 0.5], spend=0.2).spend
+    0.2
+    """
+    return SpendSet(spend, costs, scale)
 
 
 @named

@@ -88,18 +88,18 @@ class BlockMemory(Memory):
 
     def inherit(self, old: Memory, t: int) -> None:
         """Equal blocks of rounds stay; otherwise what was observed before counts for round ``t``."""
-        self.tally.take_over(old.tally)
+        self.tally.take_over(old.tally, t)
         self.blocks = [self.tally.like() for _ in self.blocks]
         if isinstance(old, BlockMemory) and self._alike(old):
             self.newest, self.since = old.newest, old.since
             for mine, its in zip(self.blocks, old.blocks, strict=True):
-                mine.take_over(its)
+                mine.take_over(its, t)
             self.inner.inherit(old.inner, t)
         else:
             self.since = t
             self.advance(t)
             self.inner.inherit(old, t)
-            self.blocks[0].take_over(old.tally)
+            self.blocks[0].take_over(old.tally, t)
         self._weigh()
 
     def _alike(self, old: "BlockMemory") -> bool:

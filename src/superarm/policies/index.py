@@ -95,6 +95,10 @@ class IndexPolicy(Policy[IndexMemory]):
         self.require("rounding", self.rounding in ("exact", "coin"), "give 'exact' or 'coin'")
 
     @property
+    def any_outcome(self) -> bool:  # type: ignore[override]
+        return bool(self.index.any_outcome and self.rounding == "exact")
+
+    @property
     def consistent(self) -> Any:  # type: ignore[override]
         return self.index.consistent
 

@@ -195,7 +195,7 @@ class MomentMemory(Memory):
 
     def inherit(self, old: Memory, t: int) -> None:
         """Moments that the old memory has not are begun anew."""
-        self.begun = old.begun if self.tally.take_over(old.tally) else t
+        self.begun = old.begun if self.tally.take_over(old.tally, t) else t
         self.adopt(self.tally)
 
     def grown(self, problem: Problem, t: int) -> Self:

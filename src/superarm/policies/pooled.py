@@ -1,7 +1,7 @@
 """Pooled Thompson sampling: a policy that starts from what all arms have in common, and from the present list."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from superarm.problem import Problem
 
 CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without a list and while one is followed."""
+
+CAUTION = {"careful": (0.0125, 0.025, 3000, 1.0), "normal": (0.025, 0.05, 1000, 0.6), "bold": (0.05, 0.2, 300, 0.3)}
+"""The share of the list's earnings that learning may cost at first, that share later, and when later begins; and how
+many standard deviations of what arms off the list earned are luck, which is not spent."""
 
 MAX_ARM_FEATURES = 32
 """With so many a fit takes half a second for 2,000 arms, and its time grows with their square."""
@@ -59,7 +63,7 @@ class PoolMemory(Memory):
         self.prior, self.due = None, 0
 
     def inherit(self, old: Memory, t: int) -> None:
-        self.begun = old.begun if self.tally.take_over(old.tally) else t
+        self.begun = old.begun if self.tally.take_over(old.tally, t) else t
         self.adopt(self.tally)
         self.prior, self.due = None, 0
         if isinstance(old, PoolMemory):
@@ -139,12 +143,14 @@ class PooledThompson(Policy[PoolMemory]):
         The present ranking of arms, best first, if there is one; the first k eligible arms are shown today. Decisions
         then start from these, as ``policies.baseline`` describes. Ranks beyond k say what to expect of the others: give
         as many as you have, and leave out arms of which nothing is known, such as new ones.
-    loss, later_loss
-        The share of what the list would have earned that learning may cost: ``loss`` in the first ``cautious``
-        decisions, and later half of what the best batch promises beyond the list, at most ``later_loss`` and at least
-        2 %, which falls with the square root of the decisions from the thousandth on. These are estimates.
-    cautious
-        In so many decisions at most a third of the list, rounded up, is replaced at once.
+    caution
+        How much learning may cost: ``careful``, for a short horizon or a list that is trusted, ``normal``, or ``bold``,
+        for a long one. It stands for four numbers (``CAUTION``), which can be given instead: the share of what the
+        list would have earned that learning may cost at first; that share later, where it is half of what the best
+        batch promises beyond the list, and at least 2 %, which falls with the square root of the decisions from the
+        thousandth on; in how many first
+        decisions at most a third of the list, rounded up, is replaced at once; and how much of the success of arms off
+        the list is taken for luck, in standard deviations.
     optimism
         The share of decisions that are made at upper bounds, without a list and with one item. With 0, some runs keep
         to a wrong arm (``python -m dev.benchmarks.locks``).
@@ -154,12 +160,11 @@ class PooledThompson(Policy[PoolMemory]):
 
     sharpness: float = 2.0
     baseline: Any = ()
-    loss: float = 0.025
-    later_loss: float = 0.05
-    cautious: int = 1000
+    caution: Any = "normal"
     optimism: float = 0.5
     oracle: Oracle = Default()
     remembers = PoolMemory
+    budget: ClassVar[tuple[float, float, int, float]]
     shares_segments = True
     random = True
     caveat = "It assumes that the outcomes of one decision are independent; its regret bound is for one arm a decision."
@@ -168,9 +173,8 @@ class PooledThompson(Policy[PoolMemory]):
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("sharpness", 0.0 < self.sharpness <= 1e6, "give a number > 0, at most 1e6")
         self.convert("baseline", tuple(int(j) for j in self.baseline))
-        self.convert("cautious", count(self.cautious, "cautious", 0))
-        for name in ("optimism", "loss", "later_loss"):
-            self.require(name, 0.0 <= getattr(self, name) <= 1.0, "give a share in [0, 1]")
+        self.convert("budget", _read_caution(self.caution))
+        self.require("optimism", 0.0 <= self.optimism <= 1.0, "give a share in [0, 1]")
 
     def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
@@ -184,17 +188,19 @@ class PooledThompson(Policy[PoolMemory]):
         batch = self.oracle.maximize(problem, self.scores(own, view, waiting), view)
         if not self.baseline:
             return batch
-        account = Account(problem, view, memory, whole, self.baseline)
-        cautious, share = view.t <= self.cautious, np.array([self.loss])
-        if cautious:
-            base, places = account.listed, -(-problem.k // 3)
-        else:
-            base, places = self.oracle.maximize(problem, account.careful(own), view), problem.k
-            least = min(trial_loss(view.t), self.later_loss)
-            share = np.clip(account.promise(own.means(), base) / 2.0, least, self.later_loss)
-        batch = np.where(account.poor, base, account.keep(base, batch, places, share))
-        due = account.trial_due(not cautious, self.loss if cautious else self.later_loss)
-        return np.where(due, account.trial(base), batch) if due.any() else batch
+        loss, later_loss, decisions, luck = self.budget
+        account = Account(problem, view, memory, whole, self.baseline, luck)
+        cautious = account.counts.sum(1) < decisions * problem.k
+        base, most = account.listed, np.where(cautious, loss, later_loss)
+        places, share = np.where(cautious, -(-problem.k // 3), problem.k), most
+        if not cautious.all():
+            best = self.oracle.maximize(problem, account.careful(own), view)
+            base = np.where((cautious | account.overdrawn(best, most))[:, None], base, best)
+            least = np.minimum(trial_loss(account.t), most)
+            share = np.where(cautious, most, np.clip(account.promise(own.means(), base) / 2.0, least, most))
+        kept = np.where(account.poor, base, account.keep(base, batch, places, share))
+        due = account.trial_due(~cautious, most)
+        return np.where(due, account.trial(base, batch), kept) if due.any() else kept
 
     def scores(self, own: Posterior, view: View, waiting: Floats) -> Floats:
         """The entries at which the oracle chooses: a draw, or upper bounds in the share ``optimism`` of decisions."""
@@ -219,7 +225,7 @@ class PooledThompson(Policy[PoolMemory]):
 
     def fit(self, memory: PoolMemory, due: int) -> Prior:
         """The prior that suits the tally now, and that is kept until round ``due``."""
-        return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and due <= self.cautious else CAP)
+        return fit(self.observed(memory), CAP_WITH_LIST if self.baseline and due <= self.budget[2] else CAP)
 
     def first(self, memory: PoolMemory) -> Prior:
         """The prior of decisions before the first one that stays: fitted once for all that see the same tally."""
@@ -238,25 +244,34 @@ class PooledThompson(Policy[PoolMemory]):
         return self.oracle.guarantee(problem)
 
 
+def _read_caution(caution: Any) -> tuple[float, float, int, float]:
+    """The numbers that a word for caution stands for."""
+    known: Any = CAUTION.get(caution) if isinstance(caution, str) else caution
+    try:
+        loss, later_loss, decisions, luck = known
+        if 0.0 <= loss <= 1.0 and 0.0 <= later_loss <= 1.0 and 0.0 <= luck <= 10.0:
+            return float(loss), float(later_loss), count(decisions, "caution", 0), float(luck)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidArgument("caution", f"{caution!r}", f"give one of {', '.join(CAUTION)}", "PooledThompson")
+
+
 @named
 def pooled_thompson(
     sharpness: float = 2.0,
     baseline: Any = (),
-    loss: float = 0.025,
-    later_loss: float = 0.05,
-    cautious: int = 1000,
+    caution: Any = "normal",
     optimism: float = 0.5,
     oracle: Oracle = Default(),  # noqa: B008
 ) -> PooledThompson:
     """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
 
-    With ``baseline``, the present ranking of arms, best first, it starts from the first k, and learning costs at most
-    ``loss`` of what the list would have earned in the first ``cautious`` decisions and ``later_loss`` afterwards, as
-    far as that can be estimated. See ``PooledThompson`` for the formulas.
+    With ``baseline``, the present ranking of arms, best first, it starts from the first k, and learning costs a small
+    share of what the list would have earned: ``caution`` is "careful", "normal" or "bold". See ``PooledThompson``.
 
     Examples
     --------
     >>> pooled_thompson(baseline=[3, 1, 2]).baseline
     (3, 1, 2)
     """
-    return PooledThompson(sharpness, baseline, loss, later_loss, cautious, optimism, oracle)
+    return PooledThompson(sharpness, baseline, caution, optimism, oracle)

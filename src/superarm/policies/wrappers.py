@@ -37,6 +37,7 @@ class Wrapper(Policy[Any]):
 
     rounding = fact_of("policy", "rounding")
     caveat = fact_of("policy", "caveat")
+    any_outcome = fact_of("policy", "any_outcome")
     reads_context = fact_of("policy", "reads_context")
     shares_segments = fact_of("policy", "shares_segments")
     forgets = fact_of("policy", "forgets")
@@ -101,6 +102,7 @@ class Uniform(Policy[Memory]):
 
     random = True
     learns_totals = True
+    any_outcome = True
 
     def choose(self, problem: Problem, view: View, memory: Any) -> Ints:
         return random_batch(problem, view)
@@ -243,6 +245,7 @@ class FunctionPolicy(Policy[FunctionMemory]):
     learn_function: Callable[..., Any] | None = None
     totals: bool = False
     remembers = FunctionMemory
+    any_outcome = True
 
     @property
     def learns_totals(self) -> bool:  # type: ignore[override]

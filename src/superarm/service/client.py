@@ -279,8 +279,9 @@ class RemoteAgent:
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
 
-        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``, and for
-        problems with a context ``context`` (a mapping, or an array) and ``pairs`` (a mapping from arms to arrays).
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``,
+        ``budget`` (of a knapsack, this once), and for problems with a context ``context`` (a mapping, or an array) and
+        ``pairs`` (a mapping from arms to arrays).
         """
         given = {name: to_plain(value) for name, value in more.items() if value is not None}
         body = {"id": id or secrets.token_urlsafe(15), **given}
@@ -446,6 +447,13 @@ class RemoteAgent:
         ``policy={"name": "bc_ucb"}``.
         """
         return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
+
+    def change_baseline(self, arms: Sequence[str]) -> int:
+        """Follow another ranking from now on, best arm first: the version of the settings that is in force then.
+
+        Do it whenever what you show today changes. What was learnt stays.
+        """
+        return int(self._call("PUT", f"{self._path}/baseline", {"arms": list(arms)})["version"])
 
     def change_policy(self, policy: str, /, **parameters: float) -> int:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""

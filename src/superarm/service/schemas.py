@@ -70,6 +70,8 @@ class AskBody(Body, frozen=True):
         The features of the user.
     pairs
         For each arm the features of the pair of the user and the arm, where the problem has such.
+    budget
+        What the arms of this decision may cost together, in place of the budget of a knapsack.
     """
 
     id: Name | None = None
@@ -84,6 +86,7 @@ class AskBody(Body, frozen=True):
     unit: Name | None = None
     context: GivenFeatures | None = None
     pairs: dict[Name, Vector] | None = None
+    budget: Positive | None = None
 
 
 class AskManyBody(Body, frozen=True):
@@ -238,6 +241,18 @@ class ArmsBody(Body, frozen=True):
     features: dict[Name, GivenFeatures] | None = None
     prices: dict[Name, Positive] = field(default_factory=dict)
     budget: Positive | None = None
+
+
+class BaselineBody(Body, frozen=True):
+    """The ranking that is followed from now on.
+
+    Parameters
+    ----------
+    arms
+        All arms that are known to be worth showing today, best first; leave out new ones, of which nothing is known.
+    """
+
+    arms: Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 
 
 class ItemsBody(Body, frozen=True):

@@ -4,12 +4,14 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
+from superarm.context.encoding import to_grid
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.environments import context_table
+from superarm.environments import Gaussian, context_table
+from superarm.environments.gaussian import REACH
 from superarm.problem import Problem
-from superarm.rewards import Coverage
-from superarm.simulation.instances import Instance
+from superarm.rewards import Coverage, Linear
+from superarm.simulation.instances import Instance, grid_paths
 
 
 def _unit_rows(rng: np.random.Generator, n: int, d: int) -> Floats:
@@ -94,6 +96,24 @@ def segment_coverage(
     context = Context(Features(categorical={"segment": names}), model=Segments(pooling=pooling))
     problem = Problem(n_arms, n_items, Coverage(), Subsets(k), context=context)
     return Instance(problem, context_table(problem, [{"segment": name} for name in names], p))
+
+
+def linear_paths(m: int = 4, d: int = 10, prior: float = 10.0, noise: float = 1.0, seed: int = 0) -> Instance:
+    r"""Longest paths through a grid of m × m squares whose edges have Gaussian weights, linear in their features.
+
+    Features are standard normal, divided by 8, and parameters :math:`N(0, (8\,prior)^2)`: outcomes have means of
+    variance :math:`d\,prior^2` and the standard deviation ``noise``. After [WenKvetonAshkan2015]_ (section 6.1).
+
+    >>> linear_paths(2, d=3).problem.bounds
+    (-1024.0, 1024.0)
+    """
+    grid, rng = grid_paths(m).problem, np.random.default_rng(seed)
+    arms = to_grid(rng.normal(size=(grid.n_arms, d)) / 8.0)
+    p = arms @ rng.normal(size=d) * 8.0 * prior
+    most = 1024.0 * max(1.0, np.ceil((np.abs(p).max() + REACH * noise) / 1024.0))
+    context = Context(Features(), arms, LinearModel(shared=True, intercept=False))
+    problem = Problem(grid.n_arms, 1, Linear(), grid.actions, context=context, bounds=(-most, most))
+    return Instance(problem, Gaussian(p[:, None], noise))
 
 
 def logistic_coverage(

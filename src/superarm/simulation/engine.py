@@ -12,7 +12,7 @@ from superarm.core.ops import kernels_allowed, op
 from superarm.core.tally import Feedback, Tally, View
 from superarm.core.totals import whole_feedback
 from superarm.environments.base import Answer, Environment
-from superarm.policies.base import Policy, choose_batches
+from superarm.policies.base import Policy, choose_batches, require_outcomes
 from superarm.problem import Problem
 
 _AFTER_ALL_ROUNDS = 1 << 62
@@ -31,6 +31,7 @@ class Run:
         fuse: bool = True,
     ) -> None:
         policy = for_context(policy, problem)
+        require_outcomes(policy, problem)
         self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
         self.t, self.fuse, replications = 0, fuse, len(keys.policy)
         self.memory = policy.new_memory(problem, replications, environment.partial)

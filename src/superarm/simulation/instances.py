@@ -388,6 +388,20 @@ def grid_paths(m: int = 2, sigma: float = 0.8) -> Instance:
     return Instance(Problem(len(edges), 1, Linear(), paths), Bernoulli(p))
 
 
+def two_sets(n_arms: int = 10, low: float = 0.7, high: float = 0.9) -> Instance:
+    """Two batches without a common arm: the arms of the first have mean ``low``, those of the second ``high``.
+
+    Bernoulli outcomes add up. The instance on which Beta posteriors lock in, [ZhangCombes2024]_.
+
+    >>> round(two_sets(10).value(range(5, 10)), 12)
+    4.5
+    """
+    if n_arms < 2 or n_arms % 2:
+        raise InvalidArgument("n_arms", f"{n_arms!r}", "give an even number of arms")
+    p = np.repeat([[low], [high]], n_arms // 2, 0)
+    return Instance(Problem(n_arms, 1, Linear(), Explicit(np.arange(n_arms).reshape(2, -1))), Bernoulli(p))
+
+
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:
     r"""The instance of the paper's lower bound: a Bernoulli bandit written as a coverage problem.
 

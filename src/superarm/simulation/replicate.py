@@ -12,8 +12,9 @@ from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, without_fraction
 from superarm.core.errors import InvalidArgument
 from superarm.policies import Policy
-from superarm.policies.base import require_totals
+from superarm.policies.base import require_outcomes
 from superarm.simulation.instances import Instance, InstanceFamily
+from superarm.simulation.lanes import are_alike, side_by_side
 from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Choice, Target, average, choose_reference, default_kind, regret
 from superarm.simulation.regret import target as regret_target
@@ -114,8 +115,10 @@ def simulate(
     each = 20 if isinstance(instance, Instance) else 1
     each = each if replications is None else count(without_fraction(replications), "replications", 1)
     at = _check(draws, policies, horizon, rounds)
-    fuse = horizon * len(draws) * -(-each // chunk_size(draws[0], each, 1)) >= FUSED_FROM
-    given = default_threads(draws[0], policies, each, fuse) if threads is None else threads
+    beside = each * len(draws) if are_alike(draws) else each  # so many replications may advance together
+    blocks = -(-each * len(draws) // beside)
+    fuse = horizon * blocks * -(-beside // chunk_size(draws[0], beside, 1)) >= FUSED_FROM
+    given = default_threads(draws[0], policies, beside, fuse) if threads is None else threads
     threads = count(given, "threads", 1)
     children, stop = seeds(seed, each * len(draws)), threading.Event()
     with progress_bar(len(policies) * len(children) * horizon, progress) as shown:
@@ -123,19 +126,20 @@ def simulate(
         targets = _targets(draws, policies, target, horizon)
         shown.say("")
         most = max(FEW_REPLICATIONS, KEPT_ROUNDS // (horizon * len(policies)))
-        size = min(most, chunk_size(draws[0], each, threads))
+        size = min(most, chunk_size(draws[0], beside, threads))
         parts = [
-            (name, draw * each + first, min(size, each - first))
-            for draw in range(len(draws))
-            for first in range(0, each, size)
+            (name, block * beside + first, min(size, beside - first))
+            for block in range(blocks)
+            for first in range(0, beside, size)
             for name in policies
         ]
 
         def play_part(part: Part) -> Runs:
             name, first, n = part
-            return play(
-                draws[first // each], policies[name], children[first : first + n], at, stop, shown.advance, fuse
-            )
+            rows = np.arange(first, first + n) // each
+            numbers, sizes = np.unique(rows, return_counts=True)
+            lanes = side_by_side([draws[draw] for draw in numbers], sizes.tolist())
+            return play(lanes, policies[name], children[first : first + n], at, stop, shown.advance, fuse)
 
         found = _on_threads(play_part, parts, threads, stop)
     return _collect(found, at, targets, each if isinstance(instance, InstanceFamily) else 0, len(children))
@@ -218,7 +222,7 @@ def _check(draws: Sequence[Instance], policies: Any, horizon: int, rounds: Any) 
             remedy = "give e.g. bc_ucb(), with the parentheses"
             raise InvalidArgument("policies", f"{name!r}: {policy!r} is not a policy", remedy)
         for instance in draws:
-            require_totals(policy, instance.problem)
+            require_outcomes(policy, instance.problem)
             policy.validate(instance.problem)
     at = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
     right = at.ndim == 1 and at.size and at[0] >= 1 and at[-1] <= horizon and (np.diff(at) > 0).all()

@@ -47,6 +47,11 @@ class Runs:
     def __len__(self) -> int:
         return len(self.earned)
 
+    def divide(self, n: int) -> "list[Runs]":
+        """``n`` parts of equal size, one after the other."""
+        split = {name: np.split(getattr(self, name), n) for name in ARRAYS}
+        return [Runs(**{name: parts[at] for name, parts in split.items()}, done=self.done) for at in range(n)]
+
 
 def chunk_size(instance: Instance, replications: int, threads: int) -> int:
     """How many replications advance together: as many as fit the cache, and a share for every thread."""

@@ -63,11 +63,15 @@ class Setting:
             return float(np.sum(1.0 + np.log(self.maximum / self.minimum)))
 
 
+SIMULATE = "the theorems are about outcomes in [0, 1]; simulate it"
+
+
 def setting(instance: Instance | Setting, known: Gaps | None = None) -> Setting:
     """The numbers of ``instance`` that enter the bounds; its gaps are computed unless ``known``."""
     if isinstance(instance, Setting):
         return instance
     problem = instance.problem
+    problem.require_shares(SIMULATE)
     g = gaps(instance) if known is None else known
     least, most = g.minimum[g.suboptimal], g.maximum[g.suboptimal]
     return Setting(problem.n_arms, problem.k, problem.weights, problem.reward, least, most, g.largest, g.alpha)

@@ -22,7 +22,7 @@ from superarm.rewards import has_proof
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
-from superarm.theory.bound import Bound, Kind, rounds
+from superarm.theory.bound import SIMULATE, Bound, Kind, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
 from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper, thompson, total
@@ -312,6 +312,7 @@ def bounds(instance: Instance, policy: Policy[Any], horizon: Any, delay: int = 0
     if not isinstance(given, Instance):
         remedy = "give one Instance; of a family, each of list(family)"
         raise InvalidArgument("instance", f"{type(given).__name__} is not an instance", remedy)
+    instance.problem.require_shares(SIMULATE)
     case = Question(instance, policy, rounds(horizon), delay)
     return replace(tabulate(case), least=find_least(case))
 

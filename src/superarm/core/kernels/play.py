@@ -28,7 +28,7 @@ def play(kind, f, keys, t0, p, weights, pulls, total, square, missed, mean, dev,
             kl(mean, level, q)
         greedy_coverage(q, weights, pulls, eligible, 0, last)
         flip(keys, t0 + n + 1, last, p, x)
-        record(last, x, seen, 1.0, pulls, total, square, missed, mean, dev)
+        record(last, x, seen, 1.0, 1.0, pulls, total, square, missed, mean, dev)
         coverage_value(p, weights, last, value)
         for r in range(R):
             earned[r] += value[r]

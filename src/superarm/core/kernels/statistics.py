@@ -39,7 +39,7 @@ def flip_sparse(keys, t, action, start, p, x):
 
 
 @kernel
-def record(action, x, seen, sign, pulls, total, square, missed, mean, dev):
+def record(action, x, seen, sign, unit, pulls, total, square, missed, mean, dev):
     R, K = action.shape
     M = total.shape[1]
     partial = missed.size > 0
@@ -60,9 +60,9 @@ def record(action, x, seen, sign, pulls, total, square, missed, mean, dev):
                 if partial and not seen[r, k, i]:
                     missed[r, i, j] += sign
                 else:
-                    y = to_grid(x[r, k, i])
-                    total[r, i, j] += sign * y
-                    square[r, i, j] += sign * to_grid(y * y)
+                    y = to_grid(x[r, k, i] / unit)
+                    total[r, i, j] += sign * unit * y
+                    square[r, i, j] += sign * unit * unit * to_grid(y * y)
                 c = n - missed[r, i, j] if partial else n
                 c = c if c > 0.0 else 1.0
                 m = total[r, i, j] / c
@@ -72,7 +72,7 @@ def record(action, x, seen, sign, pulls, total, square, missed, mean, dev):
 
 
 @kernel
-def record_sparse(start, action, x, seen, sign, pulls, total, square, missed, mean, dev):
+def record_sparse(start, action, x, seen, sign, unit, pulls, total, square, missed, mean, dev):
     R, K = action.shape
     partial = missed.size > 0
     for r in range(R):
@@ -93,9 +93,9 @@ def record_sparse(start, action, x, seen, sign, pulls, total, square, missed, me
                 if partial and not seen[r, k, o]:
                     missed[r, e] += sign
                 else:
-                    y = to_grid(x[r, k, o])
-                    total[r, e] += sign * y
-                    square[r, e] += sign * to_grid(y * y)
+                    y = to_grid(x[r, k, o] / unit)
+                    total[r, e] += sign * unit * y
+                    square[r, e] += sign * unit * unit * to_grid(y * y)
                 c = pulls[r, j] - missed[r, e] if partial else pulls[r, j]
                 c = c if c > 0.0 else 1.0
                 m = total[r, e] / c

@@ -23,6 +23,7 @@ from superarm.experiments.spec.build import Case, build_cases
 from superarm.experiments.store import digest_of
 from superarm.policies import Policy
 from superarm.simulation import Instance, checkpoints
+from superarm.simulation.lanes import are_alike
 from superarm.simulation.runs import FUSED_FROM, chunk_size
 
 if TYPE_CHECKING:
@@ -175,7 +176,8 @@ def list_cells(experiment: "Experiment") -> list[Cell]:
 class Task:
     """Replications ``first`` to ``last - 1`` of a cell, which advance together; ``number`` is its place in the list.
 
-    With ``fuse`` one kernel may play many rounds.
+    With ``fuse`` one kernel may play many rounds. ``beside`` are other draws of the family, of which the same
+    replications are played at once.
     """
 
     number: int
@@ -183,11 +185,17 @@ class Task:
     first: int
     last: int
     fuse: bool = True
+    beside: tuple[Cell, ...] = ()
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All its cells."""
+        return self.cell, *self.beside
 
     @property
     def rounds(self) -> int:
         """The rounds of all its replications together."""
-        return self.cell.horizon * (self.last - self.first)
+        return self.cell.horizon * (self.last - self.first) * len(self.cells)
 
 
 def divide(cells: Sequence[Cell], workers: int) -> list[Task]:
@@ -213,3 +221,32 @@ def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[T
             replications = [r for _, r in group]
             left.append(replace(task, number=len(left), first=replications[0], last=replications[-1] + 1))
     return left
+
+
+def join_draws(tasks: Sequence[Task], workers: int) -> list[Task]:
+    """The tasks, of which those of the same replications of draws that are alike are one, up to a worker's share."""
+    share = sum(map(_weigh, tasks)) / (TASKS_PER_WORKER * workers)
+    joined: list[Task] = []
+    open_tasks: dict[Any, int] = {}
+    for task in tasks:
+        case = task.cell.source.case
+        key = (case.name, str(case.axes), task.cell.policy_case.label, task.first, task.last)
+        at = open_tasks.get(key) if case.draw is not None else None
+        if at is not None and _may_join(joined[at], task, share):
+            joined[at] = replace(joined[at], beside=(*joined[at].beside, task.cell))
+        else:
+            open_tasks[key] = len(joined)
+            joined.append(replace(task, number=len(joined)))
+    return joined
+
+
+def _weigh(task: Task) -> float:
+    return float(task.rounds * task.cell.instance.problem.n_entries)
+
+
+def _may_join(task: Task, other: Task, share: float) -> bool:
+    lanes = (task.last - task.first) * (len(task.cells) + 1)
+    fits = lanes <= chunk_size(task.cell.instance, lanes, 1) and _weigh(task) + _weigh(other) <= max(
+        share, MAX_TASK_ENTRIES / 100
+    )
+    return fits and are_alike([task.cell.instance, other.cell.instance])

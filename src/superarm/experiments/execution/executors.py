@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from superarm.core.errors import InvalidArgument, SuperarmError
 from superarm.experiments.execution.cells import Cell, Task
 from superarm.simulation import seeds
+from superarm.simulation.lanes import side_by_side
 from superarm.simulation.progress import Progress
 from superarm.simulation.replicate import count_cores, default_threads
 from superarm.simulation.runs import Runs, play
@@ -65,9 +66,14 @@ def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], No
         played += rounds
         report(task.number, played)
 
-    own = seeds(cell.seed, cell.first_seed + task.last)[cell.first_seed + task.first :]
+    own = [
+        seed
+        for one in task.cells
+        for seed in seeds(one.seed, one.first_seed + task.last)[one.first_seed + task.first :]
+    ]
+    lanes = side_by_side([one.instance for one in task.cells], [task.last - task.first] * len(task.cells))
     rounds, kept = cell.recorded_rounds, cell.batch_rounds
-    return play(cell.instance, cell.policy, own, rounds, stop, advance, task.fuse, kept)
+    return play(lanes, cell.policy, own, rounds, stop, advance, task.fuse, kept)
 
 
 def threads_for(cells: Sequence[Cell]) -> "Threads":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.experiments import store
 from superarm.experiments.analysis.study import Study
-from superarm.experiments.execution.cells import Cell, divide, leave_out
+from superarm.experiments.execution.cells import Cell, divide, join_draws, leave_out
 from superarm.experiments.execution.executors import Executor, TaskProgress, threads_for
 from superarm.simulation.progress import Progress, can_show_bar, progress_bar
 from superarm.simulation.regret import Target, choose_reference
@@ -132,11 +132,13 @@ def _run_cells(
         return True
 
     left = [cell for cell in cells if not store_if_complete(cell)]
-    tasks = leave_out(divide(left, executor.capacity()), finished)
+    workers = executor.capacity()
+    tasks = join_draws(leave_out(divide(left, workers), finished), workers)
     for task, runs in executor.perform(tasks, TaskProgress(shown)):
-        played[task.cell.digest][task.first] = runs
-        if not store_if_complete(task.cell):
-            store.write_part(path, task.cell.digest, task.first, runs)
+        for cell, own in zip(task.cells, runs.divide(len(task.cells)), strict=True):
+            played[cell.digest][task.first] = own
+            if not store_if_complete(cell):
+                store.write_part(path, cell.digest, task.first, own)
 
 
 def _find_targets(cells: Sequence[Cell], missing: Sequence[Cell]) -> dict[str, Target]:

@@ -117,10 +117,10 @@ def came_and_left(state: ProblemState, arms: Sequence[int], stratum: int | None)
     left = [j for j in listed if j not in arms]
     every = np.array([*arms, *left], np.int64)
     seen, means = tally.pulls[0, every], _means(state, tally, every, item)
-    known = intervals.known_means(tally, state.problem.support, every)
-    brought = known.total @ state.problem.weights if item is None else known.total[:, item]
-    if isinstance(tally, TotalTally) or state.problem.thresholds is not None:
-        brought = np.full(len(every), np.nan)
+    brought = np.full(len(every), np.nan)
+    if not isinstance(tally, TotalTally) and state.problem.thresholds is None:
+        totals = intervals.known_means(tally, state.problem.support, every).total
+        brought = totals @ state.problem.weights if item is None else totals[:, item]
     facts = list(zip(means.tolist(), seen.astype(int).tolist(), brought.tolist(), strict=True))
     new = {state.arms.all[j] for j in arms if listed and j not in listed}
     gone = [(state.arms.all[j], *fact) for j, fact in zip(left, facts[len(arms) :], strict=True)]
@@ -139,7 +139,7 @@ def worth(
     if isinstance(state.tally, TotalTally):
         shares, (value, low, high) = state.tally.model.shares(len(slate))[0, slate], state.tally.model.worth(slate)
         shown = {"rows": _bars(state, arms, shares.tolist(), 0.0, value), "value": value, "range": (low, high)}
-        return shown | came_and_left(state, arms, stratum)
+        return shown | {"decided": False, "alone": []} | came_and_left(state, arms, stratum)
     if learnt:
         entries = Band(*[intervals.known_means(state.chooser.tally, problem.support, slate).mean] * 3)
     else:
@@ -149,9 +149,11 @@ def worth(
     parts = entries if item is None else Band(*(part[:, item : item + 1] for part in entries))
     found = [intervals.gains_each(problem, part, np.array([len(slate)], np.int64), weights) for part in parts]
     low, value, high = (float(nothing + added.sum()) for added, nothing in found)
-    rows = _bars(state, arms, adds or found[1][0].tolist(), found[1][1], sum(adds) if adds else value)
+    gains = found[1][0].tolist() if adds is None else adds[: len(arms)]
+    rows = _bars(state, arms, gains, found[1][1], value if adds is None else sum(gains))
     low, value, high = ((problem.floor if item is None else 0.0) + part for part in (low, value, high))
     shown = {"rows": rows, "value": value, "range": None if learnt else (low, high), "decided": bool(adds)}
+    shown["alone"] = (adds or [])[len(arms) :]
     return shown | came_and_left(state, arms, stratum)
 
 

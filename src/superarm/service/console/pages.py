@@ -62,14 +62,20 @@ class Pages:
         return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
 
     async def _adds(self, key: Key, state: ProblemState) -> tuple[tuple[int, ...], list[float]] | None:
-        """What the arms of the last slate add by the policy's estimates, which are asked for now and then."""
+        """What the arms of the last slate add by the policy's estimates, which are asked for now and then.
+
+        What those of the list that it lacks are worth alone follows, where that is known.
+        """
         if (last := state.history.last) is None or state.problem.n_arms > MANY_ARMS:
             return None
         at, known = self._known.get(key, (-math.inf, None))
         if time.monotonic() - at > FRESH_S or known is None or known[0] != last.action:
             try:
-                found = await views.explain(self._coordinator, *key, last.id, 0, last.action)
-                known = last.action, [one.estimated_gain for one in found.arms]
+                every = last.action + tuple(j for j in arms.list_now(state) if j not in last.action)
+                found = (await views.explain(self._coordinator, *key, last.id, 0, every)).arms
+                weights, n = state.problem.weights, len(last.action)
+                alone = [float(one.estimate @ weights) for one in found[n:] if one.estimate.shape == weights.shape]
+                known = last.action, [one.estimated_gain for one in found[:n]] + alone
             except (RequestError, StoreUnavailable, InvalidArgument):  # erased, or chosen in another way
                 known = None
             self._known[key] = time.monotonic(), known
@@ -199,6 +205,9 @@ def _control_slate(state: ProblemState) -> str:
         return ", ".join(slate)
     if slate == "uniform":
         return f"{words.many('arm')} drawn at random"
+    ranking = list(state.settings.policy.baseline or ())[: state.problem.k]
+    if ranking:
+        return f"the baseline of its request, or else of the policy: {', '.join(ranking)}"
     return "the baseline that its request names; a request without one is refused"
 
 

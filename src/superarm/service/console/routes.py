@@ -212,12 +212,13 @@ async def change(service: Service, who: Principal, form: Mapping[str, str]) -> s
 def _settings(state: ProblemState, what: str, form: Mapping[str, str]) -> dict[str, Any]:
     """The settings that a form asks for: another control share, a pause, or the end of one.
 
-    A pause shows the control slate always; where that is the caller's baseline, by the mode that answers with it.
+    A pause shows the control slate always; where only requests name it, by the mode that answers with their baseline.
     """
     if what == "control":
         return {"control": msgspec.convert(form.get("share", ""), Percent, strict=False) / 100.0}
     if what == "pause":
-        return {"mode": "apprentice"} if state.settings.control_slate == "baseline" else {"control": 1.0}
+        named = state.settings.control_slate == "baseline" and not state.settings.policy.baseline
+        return {"mode": "apprentice"} if named else {"control": 1.0}
     if what == "resume":
         shares = [one.control for one in state.versions if not one.paused]
         return {"mode": "online", "control": shares[-1] if shares else 0.0}

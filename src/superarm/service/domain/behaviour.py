@@ -18,6 +18,9 @@ MAX_PAIRS = 1_000
 MANY_VALUES = 20
 """Outcomes with more different values are amounts."""
 
+SMALLEST = 1e-9
+"""No outcome is less: those below the grid of sums are 0."""
+
 FEW_PAIRS, SURE = 16.0, 4.0
 """So many pairs of successes have to be expected, and a number has to be so many deviations from what was."""
 
@@ -92,7 +95,7 @@ class Behaviour(Struct):
     @property
     def typical(self) -> float:
         """A typical success; 1 for clicks."""
-        return self.told_squares / self.told if self.told else 1.0
+        return max(self.told_squares / self.told, SMALLEST) if self.told else 1.0
 
     @property
     def programs(self) -> bool:

@@ -114,7 +114,7 @@ class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
     """Which slates the caller of a decision allowed, by numbers of arms.
 
     Of ``eligible`` (None: all arms) and ``excluded`` arms, whichever is shorter is kept. ``slots`` are the arms that
-    each slot may not hold; None if slots do not matter.
+    each slot may not hold; None if slots do not matter. ``budget`` takes the place of that of a knapsack.
     """
 
     eligible: tuple[int, ...] | None = None
@@ -122,6 +122,7 @@ class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
     pinned: tuple[int, ...] = ()
     k: int | None = None
     slots: tuple[tuple[int, ...], ...] | None = None
+    budget: float | None = None
 
 
 class Deleted(Event, frozen=True):

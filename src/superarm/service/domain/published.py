@@ -180,6 +180,7 @@ def tally_of(state: Any, event: Summed) -> Tally:
     for version, patterns in by_version.items():
         found = state.published.table(version).count(patterns)
         whole.add(found if found.support == whole.support else found.grown(state.problem))
+    whole.ours = True
     return whole
 
 

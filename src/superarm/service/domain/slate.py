@@ -18,11 +18,12 @@ or all of the control, and a larger share keeps those that it had.
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Actions, Pinned, Slots, Subsets
+from superarm.actions import Actions, Knapsack, Pinned, Slots, Subsets
 from superarm.actions.base import joinable_after
 from superarm.context import EncodedContext
 from superarm.core.arrays import Bools
@@ -146,7 +147,7 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
     """The slate for a decision, as full as the arms that are left allow."""
     size, pinned = _size(learner, request), tuple(request.pinned)
     playable = playable_arms(learner, request)
-    base = learner.problem.actions if request.slots is None else Slots(request.slots)
+    base = _affordable(learner, request) if request.slots is None else Slots(request.slots)
     certainly = len(pinned) == size and isinstance(learner.problem.actions, Subsets) and request.slots is None
     if certainly and request.context is None:  # with a context, the choice gives the weights of its observations
         return Drawn(pinned, pinned, (), playable, base)
@@ -173,7 +174,7 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     The first ``k`` arms that greedy picks are what it would pick for a slate of ``k``, so nothing is lost by cutting if
     the oracle is greedy. Other policies are asked for a slate of ``k``. Pinned arms that fit into no slate are refused.
     """
-    base: Actions = learner.problem.actions
+    base: Actions = _affordable(learner, request)
     greedy = learner.problem.reward.submodular and not learner.whole_batches
     if request.slots is not None:
         base = Slots(request.slots | ~request.slots.any(axis=0))  # arms that no slot may hold are not eligible
@@ -186,6 +187,19 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
             names = ", ".join(repr(learner.arms.all[arm]) for arm in request.pinned)
             raise invalid("pinned", f"no slate holds {names} together", "pin arms that one slate can hold") from None
     return None if base is learner.problem.actions else base
+
+
+def _affordable(learner: ProblemState, request: SlateRequest) -> Actions:
+    """The action set of the problem, within the budget of the request if it has one."""
+    actions: Actions = learner.problem.actions
+    if request.allowed.budget is None:
+        return actions
+    if not isinstance(actions, Knapsack) or request.slots is not None:
+        raise invalid("budget", "the problem has no knapsack, or slots are given", "leave one of them out")
+    try:
+        return replace(actions, budget=request.allowed.budget)
+    except InvalidArgument as error:
+        raise invalid("budget", error.wrong, error.remedy) from None
 
 
 def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
@@ -206,7 +220,10 @@ def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
 
 
 def _size(learner: ProblemState, request: SlateRequest) -> int:
-    largest, wanted = learner.problem.k, len(request.slots) if request.slots is not None else request.allowed.k
+    largest, wanted = (
+        _affordable(learner, request).capacity(learner.problem.n_arms),
+        len(request.slots) if request.slots is not None else request.allowed.k,
+    )
     if wanted is not None and not isinstance(learner.problem.actions, Subsets):
         raise invalid("k", "the action set decides how large a slate is", "leave out k and slots")
     if wanted is not None and wanted > largest:
@@ -341,6 +358,8 @@ def assign_group(
         return Group()
     name = "control" if is_control(learner, id, unit) else "policy"
     fixed = settings.control_slate
+    if fixed == "baseline" and baseline is None:
+        fixed = list(settings.policy.baseline or ())[: request.allowed.k or learner.problem.k]
     if isinstance(fixed, list) and (baseline := _fixed(learner, fixed, request)) is None:
         return Group()
     guard = guard_of(learner)
@@ -351,6 +370,12 @@ def assign_group(
         return Group(name, _uniform_slate(learner, id, chosen, request), fallback)
     assert baseline is not None
     return Group(name, Slate(baseline, (1.0,) * len(baseline) if isinstance(fixed, list) else None), fallback)
+
+
+def shows_ranking(learner: ProblemState) -> bool:
+    """Whether the first arms of the ranking that the policy starts from are a slate."""
+    ranking, problem = learner.settings.policy.baseline or [], learner.problem
+    return bool(ranking) and problem.actions.includes(learner.arms.numbers(ranking[: problem.k]), problem.n_arms)
 
 
 def fixed_slate(learner: ProblemState, names: list[str], free: Bools) -> tuple[int, ...]:

@@ -42,6 +42,10 @@ MAX_TOTAL_ARMS = 500
 """With so many arms of which only totals are told, a fit takes a third of a second."""
 
 
+SPENDING = ("ladder", "spend_set")
+"""Policies that learn what arms cost from the second item."""
+
+
 def check_new_names(names: Iterable[str], argument: str) -> None:
     """Refuse names that a URL path or a reader would lose: blank ones, ".", "..", and those with a final line break."""
     for name in names:
@@ -65,6 +69,8 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
         For environments that change: the weight of a round halves every so many rounds.
     baseline
         Your ranking of arms, best first: ``pooled_thompson`` starts from the first ones, and expects less of the next.
+    caution
+        What learning may cost beside that ranking: ``careful`` for a short time, ``normal``, ``bold`` for a long one.
     """
 
     name: Annotated[str, Meta(max_length=100, examples=["kl_ucb"])] = ""
@@ -72,6 +78,7 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     window: Rounds | UnsetType = UNSET
     half_life: Rounds | UnsetType = UNSET
     baseline: Slate | UnsetType = UNSET
+    caution: Literal["careful", "normal", "bold"] | UnsetType = UNSET
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -203,8 +210,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control
         The share of decisions that show the control slate, to compare the policy with it.
     control_slate
-        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms. The next
-        arms of ``policy.baseline`` stand in for those that are retired, paused or excluded.
+        What they show: the ``baseline``, which is that of the request, or else the first arms of ``policy.baseline``;
+        a ``uniform`` slate; or a slate by the names of its arms. The next arms of ``policy.baseline`` stand in for
+        those that are retired, paused or excluded.
     guardrail
         The share of the control slate's earnings that may be lost: the policy is shown only while it has surely
         earned the rest.
@@ -424,7 +432,7 @@ def complete(spec: ProblemSpec, problem: Problem) -> ProblemSpec:
         wrong = "1, so that a ladder would try one arm and stop"
         raise InvalidArgument("k", wrong, f"give {problem.n_arms}, to try all arms, or fewer")
     settings = replace(spec.settings, policy=policy)
-    saving = policy.name == "ladder" and problem.n_items == 2 and spec.weights is None
+    saving = policy.name in SPENDING and problem.n_items == 2 and spec.weights is None
     return replace(spec, settings=settings, weights=[1.0, 0.0] if saving else spec.weights)
 
 
@@ -436,6 +444,11 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     """
     make = components.find_policy(spec.name)
     policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
+    if spec.caution is not UNSET:
+        if make is not policies.pooled_thompson:
+            remedy = 'give "name": "pooled_thompson" beside it'
+            raise InvalidArgument("policy.caution", f"{spec.name} starts from no list", remedy)
+        policy = policies.pooled_thompson(**policy.parameters() | {"caution": spec.caution})
     if spec.baseline is not UNSET and arms is not None:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))

@@ -29,7 +29,8 @@ def list_warnings(learner: ProblemState) -> list[str]:
     """What the owner of a problem should look at, a sentence each; nothing is refused because of it."""
     found = _from_settings(learner) + _from_decisions(learner) + _from_outcomes(learner)
     found += _from_scores(learner) + _from_behaviour(learner) + _from_list(learner)
-    return found + learner.published.warn()
+    said = learner.learner.policy.warning(learner.learner.memory)
+    return found + learner.published.warn() + [said] * bool(said)
 
 
 def _from_settings(learner: ProblemState) -> list[str]:

@@ -247,6 +247,18 @@ async def patch_settings(call: Call) -> Answer:
     return 200, await _problem(call)
 
 
+@operation("PUT", f"{P}/baseline", "admin", PROBLEM, FEW, schemas.BaselineBody, {"arms": ["ad-2", "ad-1"]})
+async def put_baseline(call: Call) -> Answer:
+    """Replace the ranking that the policy follows, such as the top sellers, which change daily.
+
+    What was learnt stays. From now on the policy starts from this ranking, learning may cost a share of what it earns,
+    and the control group sees its first arms, unless the settings or a request name other ones. The comparison goes on.
+    """
+    change = partial(admin.with_baseline, ranking=call.body.arms)
+    await admin.change_settings(call.coordinator, *call.problem, change, call.who.key)
+    return 200, await _problem(call)
+
+
 @operation("GET", f"{P}/table", "decide", Table, FEW)
 async def get_table(call: Call) -> Answer:
     """The table that applications decide from, with its digest as ETag: 304 if If-None-Match names it."""

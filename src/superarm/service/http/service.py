@@ -239,6 +239,7 @@ _CHOICES = {
     "late": f"one of {', '.join(get_args(Late))}",
     "control_slate": "baseline, uniform, or a list of arms",
     "at_window_end": "ignore, or a number from 0 to 1",
+    "caution": "careful, normal or bold",
 }
 _REMEDIES = (
     *(

@@ -73,7 +73,7 @@ def _like(spec: ProblemSpec, known: ProblemSpec) -> ProblemSpec:
     """A description with what its owner left out, as it is in a known problem."""
     settings, old = spec.settings, known.settings
     policy = settings.policy if settings.policy.name else replace(settings.policy, name=old.policy.name)
-    weights = known.weights if spec.weights is None and policy.name == "ladder" else spec.weights
+    weights = known.weights if spec.weights is None and policy.name in specs.SPENDING else spec.weights
     return replace(spec, weights=weights, settings=replace(settings, policy=policy))
 
 
@@ -124,12 +124,17 @@ def merge_settings(settings: Settings, body: Any) -> Settings:
         if change.get("name") in (None, "", now.name):
             change |= {"name": now.name, "parameters": {**now.parameters, **change.get("parameters", {})}}
         else:
-            change = {"parameters": {}, "baseline": UNSET} | change
+            change = {"parameters": {}, "baseline": UNSET, "caution": UNSET} | change
         for one, other in (("window", "half_life"), ("half_life", "window")):
             if isinstance(change.get(one), int):
                 change.setdefault(other, UNSET)
         given["policy"] = replace(now, **change)
     return replace(settings, **given)
+
+
+def with_baseline(settings: Settings, ranking: list[str]) -> Settings:
+    """The settings with another ranking for the policy to follow."""
+    return replace(settings, policy=replace(settings.policy, baseline=ranking))
 
 
 def _given(body: Any, kind: type[Struct]) -> dict[str, Any]:
@@ -188,8 +193,8 @@ def _with_prices(learner: ProblemState, body: ArmsBody) -> ArmsBody:
     """The same with the action set that has the prices and the budget; arms that have a price are added."""
     if not body.prices and body.budget is None:
         return body
-    if learner.settings.policy.name == "ladder":
-        wrong = "a ladder learns what arms cost from the second item of feedback, and has no prices"
+    if learner.settings.policy.name in specs.SPENDING:
+        wrong = "the policy learns what arms cost from the second item of feedback, and has no prices"
         remedy = "name new arms in add, and change spend in the policy of the settings"
         raise invalid("prices" if body.prices else "budget", wrong, remedy)
     if not isinstance(learner.actions, KnapsackSpec) or body.actions is not None:

@@ -186,13 +186,13 @@ def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     left_out = arm_numbers(learner.arms, list(dict.fromkeys([*body.excluded, *paused])), "excluded")
     pinned = tuple(arm_numbers(learner.arms, pins, "pinned"))
     if body.eligible is None:
-        return Restriction(None, tuple(left_out), pinned, size, slots)
+        return Restriction(None, tuple(left_out), pinned, size, slots, body.budget)
     mask = np.zeros(learner.problem.n_arms, bool)
     mask[arm_numbers(learner.arms, body.eligible, "eligible")] = True
     mask[left_out] = False
     few = 2 * mask.sum() <= len(mask)
     kept = tuple(np.flatnonzero(mask if few else ~mask).tolist())
-    return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
+    return Restriction(kept if few else None, () if few else kept, pinned, size, slots, body.budget)
 
 
 def _paused(until: dict[str, datetime]) -> list[str]:
@@ -202,10 +202,15 @@ def _paused(until: dict[str, datetime]) -> list[str]:
 
 
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
-    """The caller's slate where it may be shown: by the mode, or as the control slate; else None."""
+    """The caller's slate where it may be shown: by the mode, or as the control slate; else None.
+
+    In the control share the first arms of the ranking that the policy starts from take its place.
+    """
     settings = learner.settings
     controlled = settings.control > 0.0 and settings.control_slate == "baseline"
     if settings.mode == "online" and not controlled:
+        return None
+    if body.baseline is None and settings.mode == "online" and slates.shows_ranking(learner):
         return None
     if body.baseline is None:
         who = "the control share" if settings.mode == "online" else f"mode {settings.mode}"
