@@ -165,7 +165,7 @@ responsive: $(READY)
 	$(BIN)/python -m dev.benchmarks.responsiveness --at-most 250
 
 fuzz: $(READY)
-	SUPERARM_FUZZ=$(SECONDS) $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py
+	SUPERARM_FUZZ=$(SECONDS) $(BIN)/python -m pytest -q -n0 tests/service/test_attacks.py tests/service/test_openapi.py
 
 pristine: $(READY)
 	$(BIN)/python dev/tools/pristine.py

@@ -8,8 +8,10 @@ import pytest
 import superarm as sa
 from dev.benchmarks.best_list import RATES, losses
 from superarm.core.tally import Tally
+from superarm.describe import build
 from superarm.policies import sliding_window
 from superarm.policies.baseline import Account
+from superarm.service.domain.spec import PolicySpec, to_policy
 
 
 def test_an_agent_starts_from_its_list_by_name():
@@ -206,6 +208,15 @@ def test_a_list_that_is_replaced_begins_a_new_account_and_keeps_what_was_learnt(
     assert account_of(agent).own.sum() == 100.0
     with pytest.raises(sa.InvalidArgument, match="cannot start from a list"):
         sa.Agent(problem, sa.kl_ucb()).change_baseline([0, 1])
+
+
+def test_the_numbers_that_stood_for_caution_before_are_read():
+    """In stored agents, and in the settings of stored problems."""
+    earlier = {"sharpness": 2.0, "baseline": [1, 0], "loss": 0.025, "later_loss": 0.05, "cautious": 1000}
+    assert build({"type": "PooledThompson", **earlier}) == sa.pooled_thompson(baseline=[1, 0])
+    bold = build({"type": "PooledThompson", **earlier, "later_loss": 0.2})
+    assert bold.budget == (0.025, 0.2, 1000, sa.pooled_thompson().budget[-1])
+    assert to_policy(PolicySpec("pooled_thompson", {"later_loss": 0.2})).budget == bold.budget
 
 
 @pytest.mark.parametrize("caution", ["brave", 3, (0.1, 2.0, 3, 1.0), (0.1, 0.2), None])

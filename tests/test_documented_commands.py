@@ -111,7 +111,7 @@ def two_arms(high: float):
 
 
 OWN = (ROOT / "docs/guides/own-components.md").read_text()
-MINE = "\n".join([*re.findall(r"```python\n(.*?)```", OWN.partition("## Compare them")[0], re.S), TWO_ARMS])
+MINE = "\n".join([*re.findall(r"```python\n(.*?)```", OWN, re.S), TWO_ARMS])
 """The module that the pages let the reader write."""
 
 

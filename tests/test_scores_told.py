@@ -100,6 +100,7 @@ MADE = {
     "sliding_window": lambda: sa.policies.sliding_window(sa.cts(), 7),
     "discounted": lambda: sa.policies.discounted(sa.cucb(), 9),
     "ladder": lambda: sa.policies.ladder([0.1, 0.2, 0.1, 0.3, 0.1]),
+    "spend_set": lambda: sa.policies.spend_set([0.1, 0.2, 0.1, 0.3, 0.1], spend=0.3),
 }
 
 

@@ -112,7 +112,8 @@ STORED = stored("agents.json.gz")
 def test_a_stored_agent_goes_on(name):
     case = STORED[name]
     agent = sa.Agent.from_state(case["state"])
-    assert as_json(agent.to_state()) == case["state"]
+    policy = as_json(describe(build(case["state"]["policy"])))  # one of an earlier superarm has other parameters
+    assert as_json(agent.to_state()) == case["state"] | {"policy": policy}
     if "logistic" in name or "coins" in name or "pooled" in name or name == "linear":  # other machines may differ
         assert len(play(agent, 12, 30)) == 12
     else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.core.support import Dense
+from superarm.core.support import Dense, Sparse
 from superarm.core.tally import GRID, Feedback, Tally
 
 PROBLEM = sa.Problem(3, 2, sa.Linear(), sa.Subsets(2))
@@ -155,6 +155,8 @@ def test_replications_are_taken_put_back_and_grown():
     tally.record(Feedback(1, np.array([[0, 1], [2, -1], [1, 2], [0, 2]]), x, rng.random(x.shape) < 0.7))
     part = tally.take(np.array([1, 3]))
     np.testing.assert_array_equal(part.total, tally.total[[1, 3]])
+    empty = Tally(Sparse(2, 3, np.zeros(4, int), np.zeros(0, int)), 4)  # a support without an entry
+    assert empty.take(np.array([1])).total.shape == (1, 0)
     other = Tally(support, 4, True)
     other.put(np.array([1, 3]), part)
     np.testing.assert_array_equal(other.pulls[[1, 3]], tally.pulls[[1, 3]])

@@ -2,7 +2,7 @@
 
 Reads MovieLens-100k from the wheel of the package recbole, which pip downloads once into the directory of downloads;
 nothing of it is stored in this repository. With ``--models FILE`` it also reads the outcomes of 25 coding models on 500
-issues. ``--page docs/guides/shelf.md`` writes the tables into that page.
+issues.
 """
 
 import argparse
@@ -202,7 +202,6 @@ def over_http(liked: np.ndarray, url: str, visits: int, runs: int) -> list[dict[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path)
-    parser.add_argument("--page", type=Path)
     parser.add_argument("--runs", type=int, default=6)
     parser.add_argument("--features", action="store_true", help="only simulated visitors with features")
     parser.add_argument("--service", metavar="URL", help="only a running service, 4,000 visitors in each run")
@@ -233,10 +232,6 @@ def main() -> None:
         text += "\n\nCoding models, five tries per issue, best three: |claimed − realised| "
         text += f"{learnt:.3f} with learnt items, {single:.3f} with one."
     print(text)
-    if given.page:
-        page = given.page.read_text()
-        head, tail = page.split("<!-- begin learnt-items -->\n")[0], page.split("<!-- end learnt-items -->")[1]
-        given.page.write_text(f"{head}<!-- begin learnt-items -->\n{text}\n<!-- end learnt-items -->{tail}")
 
 
 if __name__ == "__main__":

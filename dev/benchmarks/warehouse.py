@@ -2,8 +2,9 @@
 
     python -m dev.benchmarks.warehouse [--rows 10000000]
 
-Prints the table of ``docs/guides/scale.md``. Each measurement runs in a process of its own; the log is synthetic: 200
-arms, 8 segments, a row for each arm that was shown, names as strings, in Parquet. It fails if a floor does not hold.
+What it measures is described in ``docs/guides/scale.md``. Each measurement runs in a process of its own; the log is
+synthetic: 200 arms, 8 segments, a row for each arm that was shown, names as strings, in Parquet. It fails if a floor
+does not hold.
 """
 
 import argparse

@@ -6,6 +6,7 @@ make pages
 import csv
 import inspect
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,7 +65,8 @@ def write_published() -> str:
         misses = [row for row in own if row["Agrees"] == "NO"]
         read = {"print": "print", "vector": "a drawing"}[source["read"]]
         counts = f"{len(numbers)} | {len(own)} | {len(own) - len(misses)} | {own[0]['Runs']}"
-        parts.append(f"| `{name}` | {source['paper']}, {source['place']} | {read} | {counts} |")
+        paper = re.sub(r": .* \(", " (", source["paper"])  # the bibliography has the titles
+        parts.append(f"| `{name}` | {paper}, {source['place']} | {read} | {counts} |")
         reasons.append(f"- **{name}.** {source.get('differs', 'Nothing is known to differ.').strip()}")
         reasons += [_describe_miss(row) for row in misses]
     quick = (

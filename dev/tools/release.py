@@ -2,7 +2,7 @@
 
 The changelog's section [Unreleased] becomes that of the version, with today's date (UTC), below a new empty one, and
 the citation and ``superarm.__version__`` name it. ``git diff`` then shows what is to be committed and tagged; see
-docs/releasing.md.
+CONTRIBUTING.md.
 """
 
 import re

@@ -119,7 +119,7 @@ def test_pages_fit_their_window_without_scripts(browser, width, scheme):
             "search.html",
             "py-modindex.html",
         ), name
-        if name in ("index.html", "theory/kl-ucb.html", "start/what-it-is.html", "reference/http.html"):
+        if name in ("index.html", "theory/kl-ucb.html", "background/model.html", "reference/http.html"):
             page.screenshot(path=pictures / f"{path.stem}-{width}-{scheme}.png")
     context.close()
     assert wide == []

@@ -33,7 +33,7 @@ def redirect(text: str, page: str) -> str:
         text = text.replace("](docs/", "](")
         for outside, inside in OUTSIDE.items():
             text = text.replace(f"]({outside}", f"]({inside}")
-    return re.sub(r"\]\((?:\.\./)*references\.bib\)", f"]({up}references.md)", text)
+    return re.sub(r"\]\((?:\.\./)*references\.bib\)", f"]({up}theory/README.md#literature)", text)
 
 
 def _read(app: Sphinx, page: str, source: list[str]) -> None:

@@ -75,7 +75,7 @@ def build(description: Any) -> Any:
     fields = {field: build(value) for field, value in description.items() if field != _TYPE}
     cls: Any = _class(description[_TYPE])
     try:
-        return cls(**fields)
+        return cls.of_fields(fields)
     except TypeError as wrong:
         raise InvalidArgument("description", f"{description[_TYPE]}: {wrong}", "describe it anew") from None
 

@@ -433,7 +433,7 @@ class BoostedGaussian(Index):
     Examples
     --------
     >>> BoostedGaussian(5).level(np.array([4.0]), 1000, 0.5).round(6).tolist()
-    [0.369769]
+    [0.369807]
     """
 
     k: int

@@ -440,7 +440,7 @@ class Conjunctive(Reward):
     The state of an item is its weight times the probability that all arms so far work. Each further arm lowers the
     value, so that only batches of one size can be compared. With one item, the arms with the largest parameters are the
     best batch of a matroid. A monotone Boolean function of the outcomes: :math:`\gamma_\infty = 1` and
-    :math:`\gamma_g = 1/2` exactly, for every batch size (``docs/theory/smoothness.md``). The reward of combinatorial
+    :math:`\gamma_g = 1/2` exactly, for every batch size (``docs/theory/README.md``). The reward of combinatorial
     cascading bandits, [KvetonEtAl2015b]_.
     """
 

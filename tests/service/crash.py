@@ -1,15 +1,13 @@
 """kill -9 at random moments under load, with a ledger of acknowledgements that the service knows nothing of.
 
-    python -m tests.service.crash --rounds 200 --store sqlite
-    python -m tests.service.crash --rounds 200 --store postgres
+    python -m tests.service.crash --rounds 200
 
 Every round starts the service, loads three problems, one with contexts and one that learns its items, with decisions
 about all items or one, feedback, new and retired arms, changes of settings, versions of items and windows that end, and
-kills it. On PostgreSQL, every third round kills the database first, and sometimes a worker while the database is away;
-both have to come back by themselves. Then the log is read behind the service's back: every acknowledged event is there
-exactly once, nothing is there that was not sent, and after the restart the statistics that the service reports equal
-sums made with fractions from the log alone.
-Snapshots are taken after every few events, so that every round restarts from one that was taken while the service ran.
+kills it. Then the log is read behind the service's back: every acknowledged event is there exactly once, nothing is
+there that was not sent, and after the restart the statistics that the service reports equal sums made with fractions
+from the log alone. Snapshots are taken after every few events, so that every round restarts from one that was taken
+while the service ran. ``tests.service.shards`` does the same to workers on PostgreSQL.
 """
 
 import argparse
@@ -19,7 +17,6 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 
@@ -28,7 +25,6 @@ from superarm.service.storage.snapshot import verify
 
 from .crash_audit import audit, compare
 from .crash_load import ARMS, SUBJECTS, Acknowledged, K, Subject, load
-from .database import Database, fresh
 from .running import Server
 
 SNAPSHOT_EVERY = (3, 24)
@@ -40,22 +36,13 @@ Books = dict[str, Acknowledged]
 """What was acknowledged, by the name of the problem."""
 
 
-class Trial(NamedTuple):
-    """How to run the rounds: the database server only if it may be killed."""
-
-    db: str
-    rounds: int
-    seed: int
-    database: Database | None = None
-
-
-def crash(trial: Trial, tell=lambda line: None) -> Books:
+def crash(db: str, rounds: int, seed: int, tell=lambda line: None) -> Books:
     """All rounds; an ``AssertionError`` says what was lost."""
-    rng, sums = random.Random(trial.seed), None
+    rng, sums = random.Random(seed), None
     books = {subject.name: Acknowledged() for subject in SUBJECTS}
-    for n in range(trial.rounds):
+    for n in range(rounds):
         options = ["--snapshot-every", str(rng.randint(*SNAPSHOT_EVERY))]
-        server = Server(trial.db, *options)
+        server = Server(db, *options)
         try:
             if sums is None:
                 for subject in SUBJECTS:
@@ -63,13 +50,13 @@ def crash(trial: Trial, tell=lambda line: None) -> Books:
             else:
                 for name, found in sums.items():
                     compare(server.url, found, name)
-            asyncio.run(attack(server, books, rng, trial.database if n % 3 == 1 else None))
+            asyncio.run(attack(server, books, rng))
         finally:
             server.kill()
             server.log.unlink(missing_ok=True)
-        sums = {name: audit(trial.db, book, name) for name, book in books.items()}
+        sums = {name: audit(db, book, name) for name, book in books.items()}
         tell(f"round {n + 1}: {describe(books)}")
-    store = open_store(trial.db, serving=False)
+    store = open_store(db, serving=False)
     report = verify(store)
     store.close()
     assert not report.faults, report.faults
@@ -94,19 +81,14 @@ def create(url: str, subject: Subject) -> None:
     httpx.put(f"{url}/v1/problems/{subject.name}", json=body, timeout=300.0).raise_for_status()
 
 
-async def attack(server: Server, books: Books, rng: random.Random, database: Database | None) -> None:
-    """Load the service for a moment and kill it; with ``database``, kill that first, and see both come back."""
+async def attack(server: Server, books: Books, rng: random.Random) -> None:
+    """Load the service for a moment and kill it."""
     over, refused = asyncio.Event(), _refused(books)
     loading = asyncio.create_task(load(server.url, books, random.Random(rng.random()), over))
     try:
         await _progress(books, loading, server)
         await asyncio.sleep(rng.uniform(0.05, 0.7))
-        if database is not None:
-            await _outage(server, books, rng, database)
-            await _progress(books, loading, server)
-            await asyncio.sleep(rng.uniform(0.05, 0.7))
-        else:
-            assert _refused(books) == refused, f"503 without an outage: {_refused(books) - refused}"
+        assert _refused(books) == refused, f"503 without an outage: {_refused(books) - refused}"
     finally:
         server.kill()
         over.set()
@@ -126,39 +108,14 @@ async def _progress(books: Books, loading: asyncio.Task, server: Server) -> None
         await asyncio.sleep(0.02)
 
 
-async def _outage(server: Server, books: Books, rng: random.Random, database: Database) -> None:
-    await asyncio.to_thread(database.kill)
-    refused, seen = _refused(books), next(iter(books.values())).seen
-    while _refused(books) == refused:
-        assert server.process.poll() is None, server.log.read_text()[-4000:]
-        await asyncio.sleep(0.02)
-    await asyncio.sleep(rng.uniform(0.1, 1.5))
-    await asyncio.to_thread(database.start)
-    seen["outages of the database"] += 1
-    text = server.log.read_text()
-    assert "Traceback" not in text, text[-4000:]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.store == "sqlite":
-        with tempfile.TemporaryDirectory() as home:
-            books = crash(
-                Trial(str(Path(home) / "log.db"), options.rounds, options.seed), lambda line: print(line, flush=True)
-            )
-    else:
-        database = Database()
-        try:
-            url = fresh(database.address, "crash")
-            books = crash(Trial(url, options.rounds, options.seed, database), lambda line: print(line, flush=True))
-        finally:
-            if database.server.poll() is not None:
-                database.start()
-            database.close()
+    with tempfile.TemporaryDirectory() as home:
+        db = str(Path(home) / "log.db")
+        books = crash(db, options.rounds, options.seed, lambda line: print(line, flush=True))
     print(f"{options.rounds} rounds, no difference: {describe(books)}")
 
 

@@ -1,4 +1,4 @@
-"""A real nginx on loopback, with the configuration of docs/guides/operations.md."""
+"""A real nginx on loopback, with the configuration of deploy/nginx."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from tests.system_packages import nginx
 
 from .running import free_port
 
-DOCS = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "nginx" / "workers.conf"
 
 
 class Nginx:
@@ -20,7 +20,7 @@ class Nginx:
     def __init__(self, home: Path, ports: list[int]) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        (block,) = re.findall(r"```nginx\n(map .*?)```", DOCS.read_text(), re.DOTALL)
+        block = CONFIGURATION.read_text()
         servers = "".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=5s;\n" for port in ports)
         block = re.sub(r"(    server 127\.0\.0\.1:\d+ max_fails=1 fail_timeout=5s;\n)+", servers, block)
         block = block.replace("listen 127.0.0.1:8000;", f"listen 127.0.0.1:{self.port};")

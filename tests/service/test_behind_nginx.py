@@ -83,7 +83,7 @@ def test_operations_and_the_console_work_under_the_path(proxied):
 
 
 def test_an_encoded_slash_passes_a_proxy_that_forwards_the_path_as_it_came(proxied, request):
-    """nginx decodes it if its ``proxy_pass`` has a path, ``/`` for instance; docs/guides/operations.md says so."""
+    """nginx decodes it if its ``proxy_pass`` has a path, ``/`` for instance; deploy/nginx/path.conf says so."""
     http, _, _ = proxied
     assert http.put("/bandits/v1/problems/ads", json={"arms": ["a/1", "b"], "k": 1}).status_code == 201
     assert http.post("/bandits/v1/problems/ads/decisions", json={"id": "a/b"}).status_code == 201

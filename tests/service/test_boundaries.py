@@ -295,6 +295,8 @@ def test_a_bulk_of_very_many_empty_lines_is_refused_before_it_is_split(tmp_path)
 
 
 AGE = {"features": {"numeric": {"age": [0, 100]}, "hashed": {"tags": 4}}, "model": {"name": "linear"}}
+WIDE, OWN = ({"features": {"numeric": {"age": ends}}, "model": {"name": "linear"}} for ends in ([-1e308, 1e308], None))
+NOTHING = {"support": {}, "context": {"features": {"categorical": {"c": ["n", "s"]}}, "model": {"name": "segments"}}}
 
 
 @pytest.mark.parametrize(
@@ -302,6 +304,9 @@ AGE = {"features": {"numeric": {"age": [0, 100]}, "hashed": {"tags": 4}}, "model
     [
         ({"context": AGE}, {"context": {"age": 10**400}}, 1, {422}),
         ({"context": AGE}, {"context": {"age": -(10**400)}}, 1, {422}),
+        ({"context": WIDE}, None, 1, {422}),
+        ({"context": OWN}, {"context": {"age": 1e308}}, 1, {422}),
+        ({"context": OWN}, {"context": {"age": 1e100}}, 1, {201}),
         ({"settings": {"max_per_second": 1e-320}}, {}, 1, {201, 429}),
         ({"weights": [5e-324]}, {}, 1, {201}),
         ({}, {}, 5e-324, {201}),
@@ -324,6 +329,18 @@ def test_numbers_at_the_end_of_their_range_get_an_answer(tmp_path, spec, asked, 
                 (await http.post(f"/v1/problems/p/decisions/d{n}/feedback", json=body)).raise_for_status()
         for page in ("/?problem=p", "/export/arms.csv?problem=p", "/export/rewards.csv?problem=p"):
             assert (await http.get(page)).status_code == 200, page
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_a_problem_without_an_entry_has_decisions(tmp_path):
+    """It was answered with 500 under the default policy, which has a tally for each segment."""
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        settings = {"policy": {"name": "pooled_thompson"}}
+        made = await http.put("/v1/problems/p", json={"arms": ["a"], "items": ["x"], "settings": settings, **NOTHING})
+        assert made.status_code == 201, made.text
+        assert (await http.post("/v1/problems/p/decisions", json={"context": {"c": "n"}})).status_code == 201
 
     during(Sqlite(tmp_path / "log.db"), trial)
 

@@ -13,8 +13,7 @@ import pytest
 from superarm.service.server import open_store
 from superarm.service.storage.snapshot import verify
 
-from .crash import Trial, crash
-from .database import fresh
+from .crash import crash
 from .running import Server, command
 
 SPEC = {
@@ -43,15 +42,8 @@ def logged(db: str) -> list[str]:
 
 
 def test_kill_9_under_load_on_sqlite(sqlite_file):
-    books = crash(Trial(sqlite_file, rounds=3, seed=1))
+    books = crash(sqlite_file, rounds=3, seed=1)
     assert all(len(book.told) > 10 for book in books.values())
-
-
-def test_kill_9_of_the_service_and_of_postgresql_under_load(postgres_server):
-    url = fresh(postgres_server.address, "crash")
-    books = crash(Trial(url, rounds=2, seed=2, database=postgres_server))
-    assert all(len(book.told) > 5 for book in books.values())
-    assert books["p"].seen["outages of the database"] == 1
 
 
 @pytest.mark.slow("faults of a real process")

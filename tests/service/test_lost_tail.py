@@ -59,6 +59,28 @@ def test_a_lost_end_is_noticed_at_the_start(log, lose):
         Sqlite(log)
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_write_ahead_log_that_is_torn_anywhere_holds_whole_commits_or_is_refused(log, tmp_path, marked):
+    """Torn in the middle of every page, and at its end; without the mark, what is left are the first commits."""
+    wal, found = log.with_name(f"{log.name}-wal").read_bytes(), list[int]()
+    page = 24 + 4096
+    for n in range(2 * (len(wal) - 32) // page + 1):
+        torn = tmp_path / str(n) / log.name
+        torn.parent.mkdir()
+        shutil.copy(log, torn)
+        if marked:
+            shutil.copy(f"{log}.mark", torn.with_name(f"{log.name}.mark"))
+        torn.with_name(f"{log.name}-wal").write_bytes(wal[: 32 + n * page // 2])
+        try:
+            store = Sqlite(torn)
+        except DamagedLog:
+            continue
+        found.append(len(list(store.tail({}))))
+        assert verify(store).faults == []
+        store.close()
+    assert set(found) == ({16} if marked else {0, 1, 6, 11, 16})
+
+
 def test_a_whole_log_is_served_and_a_missing_one_is_not_replaced_by_an_empty_one(log):
     Sqlite(log).close()
     for name in (log, *log.parent.glob(f"{log.name}-*")):

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from msgspec import msgpack
+from msgspec import ValidationError, msgpack
 
 from superarm.core.errors import SuperarmError
 from superarm.decisions import Told, open_record
@@ -216,6 +216,49 @@ def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
     assert folded == 0
     assert (position, counters(ledger)) == (coordinator.position, counters(coordinator.ledger))
     assert verify(again).faults == []
+    again.close()
+
+
+def test_a_problem_whose_creation_was_not_answered_waits_for_a_snapshot(tmp_path):
+    """Seed 20496 found it: the snapshot counted a decision of it that was being written."""
+    store = LostAnswers(tmp_path / "log.db")
+
+    async def live() -> None:
+        coordinator = await opened(store, 1_000)
+        store.failing = True
+        with pytest.raises(RequestError, match="cannot be"):
+            await create(coordinator, "t", "p", SPEC, "", 10)
+        store.unreadable = False
+        async with coordinator.lock_all():
+            assert ("t", "p") in coordinator.ledger.problems
+            asked = asyncio.create_task(ask(coordinator, "t", "p", AskBody(id="d")))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not coordinator.ledger.problems["t", "p"].planned
+            assert not coordinator.ledger.problems["t", "p"].learner.pending.any()
+        assert (await asked)[1]
+        await coordinator.stop()
+
+    asyncio.run(live())
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path):
+    """JSON has no NaN: a context that became one was acknowledged, and the log could not be read any more."""
+    store = Sqlite(tmp_path / "log.db")
+
+    async def live() -> None:
+        coordinator = await opened(store, 1_000)
+        await create(coordinator, "t", "p", SPEC, "", 10)
+        nan = Asked(0, "p", "d", "", 1, (0, 1), 1, 1, propensities=(0.5, float("nan")))
+        with pytest.raises(ValidationError, match="null"):
+            await coordinator.submit(("t", "p"), "d", lambda state, record: nan, new=True)
+        assert not coordinator.ledger.problems["t", "p"].learner.pending.any()
+        assert (await ask(coordinator, "t", "p", AskBody(id="d")))[1]
+        await coordinator.stop()
+
+    asyncio.run(live())
+    again = Sqlite(tmp_path / "log.db")
+    assert [read.entry.stream for read in again.tail({})] == ["p", "p/d"]
     again.close()
 
 

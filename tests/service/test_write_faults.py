@@ -1,7 +1,9 @@
-"""A fault at the n-th write of a SQLite log, for every n, until a run has none: what was acknowledged is there once."""
+"""A fault at every write of SQLite, and at every message of PostgreSQL: what was acknowledged is there once."""
 
 import asyncio
+import contextlib
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -12,9 +14,13 @@ import pytest
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage import sqlite
+from superarm.service.storage.base import Store
+from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import Sqlite
 
+from .cutting import Proxy
+from .database import fresh
 from .inprocess import serving
 
 WRITES = ("INSERT", "DELETE", "UPDATE", "BEGIN IMMEDIATE", "PRAGMA user_version =", "CREATE")
@@ -62,13 +68,14 @@ class Connection(sqlite3.Connection):
         return done
 
 
-async def operate(store: Sqlite) -> tuple[dict[str, list[str]], set[str]]:
+async def operate(store: Store, wait: float = 0.0) -> tuple[dict[str, list[str]], set[str]]:
     """Ask and tell, and try again after 503: the slates that were acknowledged, and the decisions that were told of."""
     asked, told = dict[str, list[str]](), set[str]()
     async with serving(application(store, ServiceLimits(snapshot_every=3))) as http:
 
         async def send(method: str, path: str, body: Any) -> Any:
-            for _ in range(10):
+            for n in range(10):
+                await asyncio.sleep(n * wait)
                 reply = await http.request(method, f"/v1/problems/p{path}", json=body)
                 if reply.status_code != 503:
                     assert reply.status_code in (200, 201), reply.text
@@ -93,16 +100,18 @@ def run(path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
         store = Sqlite(path)
         patched.setattr(Connection, "disk", disk)
         asked, told = asyncio.run(operate(store))
-    again = Sqlite(path)
-    try:
-        assert verify(again).faults == []
-        lines = [(read.entry.stream, read.entry.step) for read in again.tail({})]
+    compare(Sqlite(path), asked, told)
+
+
+def compare(store: Store, asked: dict[str, list[str]], told: set[str]) -> None:
+    """The log against what was acknowledged: everything is there once, and nothing else."""
+    with contextlib.closing(store):
+        assert verify(store).faults == []
+        lines = [(read.entry.stream, read.entry.step) for read in store.tail({})]
         assert sorted(lines) == sorted(
             [("p", 0), ("p", 1), *((f"p/{id}", 0) for id in asked), *((f"p/{id}", 1) for id in told)]
         )
-        assert [entry.event.add for entry in again.stream("default", "problem", "p")[1:]] == [["d"]]
-    finally:
-        again.close()
+        assert [entry.event.add for entry in store.stream("default", "problem", "p")[1:]] == [["d"]]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["not done", "done"])
@@ -121,3 +130,32 @@ def test_a_write_that_is_lost_although_it_was_acknowledged_is_found(n, tmp_path,
     """A test of the test above."""
     with pytest.raises((AssertionError, KeyError)):
         run(tmp_path / "log.db", Disk(n, "full", lies=True), monkeypatch)
+
+
+def run_cut(url: str, home: Path, n: int, *, torn: bool) -> Proxy:
+    """One run on PostgreSQL with the n-th message cut, and the log afterwards against what was acknowledged."""
+    behind = Path(url.partition("host=")[2]) / ".s.PGSQL.5432"
+    proxy = Proxy(home, behind, n, torn=torn)
+    try:
+        store = Postgres(f"{url.partition('host=')[0]}host={home}", wait=True)
+        asked, told = asyncio.run(operate(store, 0.05))
+    finally:
+        proxy.close()
+    compare(Postgres(url, serving=False), asked, told)
+    return proxy
+
+
+# psycopg warns of the cursor of a connection that was cut, which cannot be closed any more.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow("a run for each message")
+@pytest.mark.parametrize("torn", [False, True], ids=["cut", "torn"])
+def test_a_connection_that_is_cut_at_every_message_loses_nothing(torn, postgres):
+    sides = set[str]()
+    for n in count(1):
+        with tempfile.TemporaryDirectory(prefix="superarm-cut-", dir="/tmp") as home:  # the path of a socket is short
+            proxy = run_cut(fresh(postgres, "cut"), Path(home), n, torn=torn)
+        if proxy.seen < n:
+            assert n > 60, "so many messages are there at least"
+            assert sides == {"client", "server"}
+            return
+        sides.add(proxy.cut)

@@ -67,7 +67,7 @@ def test_decisions_at_bounds_find_the_best_arm_after_an_unlucky_start():
 def test_what_shows_several_items_or_starts_from_a_list_is_decided_by_draws():
     """The share of bounds changes nothing there, to the last bit."""
     instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
-    for settings in ({}, {"baseline": [3, 1, 2], "cautious": 10}):
+    for settings in ({}, {"baseline": [3, 1, 2], "caution": (0.025, 0.05, 10, 0.6)}):
         policies = {str(share): sa.pooled_thompson(optimism=share, **settings) for share in (0.0, 1.0)}
         pulls = sa.simulate(instance, policies, 80, 3, seed=1, progress=False).pulls
         np.testing.assert_array_equal(pulls["0.0"], pulls["1.0"])

@@ -47,7 +47,7 @@ SITUATIONS = (
         "policies",
         "total_thompson",
         "Only totals are seen: this policy learns what each arm adds. It earned most in ten held-out worlds "
-        "(docs/guides/totals.md). With 500 arms and totals of 0 and 1, expect nothing from the first 2,000 decisions: "
+        "(docs/guides/scores.md). With 500 arms and totals of 0 and 1, expect nothing from the first 2,000 decisions: "
         "wait for 20 times as many decisions as there are arms. No frequentist regret bound is known for it.",
     ),
     Situation(

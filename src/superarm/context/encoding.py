@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.context.features import OTHER, Features, unknown
+from superarm.context.features import LARGEST, OTHER, Features, unknown
 from superarm.context.frames import Frame
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
@@ -65,9 +65,10 @@ def number(value: Any, key: str, name: str) -> float:
     """``value`` as a finite number."""
     if isinstance(value, bool | int | float | np.number | np.bool_):
         with contextlib.suppress(OverflowError):  # of a whole number with hundreds of digits
-            if math.isfinite(value):
-                return float(value)
-    raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not a finite number", "give a number, or leave it out")
+            if abs(given := float(value)) <= LARGEST:
+                return given
+    wrong = f"{value!r} is not a finite number up to {LARGEST:g}"
+    raise InvalidArgument(f"{name}[{key!r}]", wrong, "give a number, or leave it out")
 
 
 def _encode_number(key: str, ends: Any, frame: Frame, value: Any, name: str) -> float:

@@ -1,7 +1,6 @@
 """Features: what is known of the user at a decision, declared once, and the coordinates that it is encoded in."""
 
 import difflib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,13 +33,17 @@ def _pairs(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
+LARGEST = 1e100
+"""Numbers may be so large: the square of a difference is finite."""
+
+
 def _range(ends: Any, name: str) -> Range:
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
         raise InvalidArgument(name, f"{ends!r} is not a range", "give (low, high), or None to standardise") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidArgument(name, f"({low:g}, {high:g}) is empty or not finite", "give numbers low < high")
+    if not -LARGEST <= low < high <= LARGEST:
+        raise InvalidArgument(name, f"({low:g}, {high:g}) is empty or too wide", f"give low < high within {LARGEST:g}")
     return low, high
 
 

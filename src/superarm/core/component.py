@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, ParamSpec, TypeVar, dataclass_transform
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -69,6 +69,11 @@ class Component:
     def parameters(self) -> dict[str, Any]:
         """The parameters by name, in order."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> Self:
+        """The component with these parameters, which may be those of an earlier superarm."""
+        return cls(**fields)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]

@@ -188,13 +188,22 @@ def kl_step(p: Any, x: Any, q: Any) -> Any:
 
 
 def kl_first(p: Any, x: Any) -> Any:
-    """A closed form that is near the KL bound, and not below it near 1."""
+    r"""A closed form that is near the KL bound q, and not below it.
+
+    Let d = q - p. Legendre's transform and Bernstein's inequality for q - X, X Bernoulli(q), give
+    :math:`kl(p,q)\ge\sup_{0\le\lambda<3}(\lambda d-\lambda^2q(1-q)/(2(1-\lambda/3)))\ge d^2/(2(q(1-q)+d/3))`, at
+    :math:`\lambda=d/(q(1-q)+d/3)`. So :math:`d^2\le2x(q(1-q)+d/3)`; insert :math:`q(1-q)=p(1-p)+(1-2p)d-d^2`
+    and solve for d.
+    """
     b = x * (4.0 / 3.0 - 2.0 * p)
     return p + (b + np.sqrt(b * b + 2.0 * x * (1.0 + 2.0 * x) * p * (1.0 - p))) / (1.0 + 2.0 * x)
 
 
 def kl_sharp(p: Any, x: Any, q: Any) -> Any:
-    """The start near 1: the smaller of ``q`` and 1 - exp(-(x + entropy) / (1 - p))."""
+    """The start near 1: the smaller of ``q`` and 1 - exp(-(x + h) / (1 - p)), h the entropy of p.
+
+    It is not below the KL bound, as kl(p, q) >= -h + (1 - p) log(1 / (1 - q)).
+    """
     s = fall((x + (-p * log1p(p - 1.0) - (1.0 - p) * log1p(-p))) / (1.0 - p))
     return np.where(p <= 0.0, fall(x), np.where(p >= 1.0, 1.0, np.where(s < q, s, q)))
 

@@ -239,7 +239,7 @@ class Tally:
         part = copy(self)
         for name in (*self.SUMS, "mean", "deviation"):
             values = getattr(self, name)
-            setattr(part, name, values[rows] if values.size else values)
+            setattr(part, name, values[rows] if len(values) else values)
         return part
 
     def put(self, rows: Any, part: "Tally") -> None:

@@ -223,7 +223,22 @@ class _Steps:
         return sums
 
     def _roofs(self, c: Floats) -> Any:
-        r"""A number (R, n_arms) that no bound exceeds, in closed form: ``docs/theory/directional.md``, Lemma 3a.
+        r"""A number (R, n_arms) that no bound exceeds, in closed form; ``docs/theory/directional.md`` has the notation.
+
+        Let :math:`\kappa>0`, :math:`\kappa(1-m)\le1`, :math:`\varrho=\kappa(h-m)\le\frac12`,
+        :math:`A=x+\kappa^2v\psi(\varrho)` and
+        :math:`\psi(\varrho)=\frac12+\frac\varrho3+\frac{\varrho^2}4+\frac{2\varrho^3}5`. Then
+
+        .. math:: U\le m+\frac{1-e^{-A}}\kappa\le m+\frac A\kappa\Bigl(1-\frac A2+\frac{A^2}6\Bigr).
+
+        Proof: let :math:`\lambda=\kappa/(1+\kappa m)\le1`. For the two-point law
+        :math:`(1-\lambda Y)/(1-\lambda m)=1-r`, :math:`r=\kappa(Y-m)\le\varrho`, and
+        :math:`-\log(1-r)-r=r^2\int_0^1\frac{s\,ds}{1-rs}`, whose integral grows with r, is at most
+        :math:`r^2\int_0^1\frac{s\,ds}{1-\varrho s}=r^2\sum_n\frac{\varrho^n}{n+2}\le r^2\psi(\varrho)`.
+        As :math:`Er=0` and :math:`Er^2=\kappa^2v`, :math:`-E\log(1-r)\le\kappa^2v\psi(\varrho)`. So
+        :math:`U\le U_\lambda\le m+\frac{1-\lambda m}\lambda(1-e^{-A})`; here :math:`(1-\lambda m)/\lambda=1/\kappa`.
+        The form grows with the first m, with v and h, and falls with the m in h - m and 1 - m: an upper bound of the
+        mean serves for the first and a lower one for the second.
 
         The deviation of a sum is at most :math:`aS_j + \sum_i|c_i - au_i|\sqrt{\hat V_{ij}}` for any a.
         """

@@ -169,6 +169,10 @@ class PooledThompson(Policy[PoolMemory]):
     random = True
     caveat = "It assumes that the outcomes of one decision are independent; its regret bound is for one arm a decision."
 
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls(**read_earlier(fields))
+
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
         self.require("sharpness", 0.0 < self.sharpness <= 1e6, "give a number > 0, at most 1e6")
@@ -242,6 +246,17 @@ class PooledThompson(Policy[PoolMemory]):
 
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
+
+
+def read_earlier(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with a word in place of the three numbers that stood for caution before, if they are there."""
+    names = ("loss", "later_loss", "cautious")
+    if not any(name in given for name in names):
+        return given
+    normal = CAUTION["normal"]
+    numbers = (*(given.get(name, x) for name, x in zip(names, normal, strict=False)), normal[-1])
+    rest = {name: value for name, value in given.items() if name not in names}
+    return rest | {"caution": "normal" if numbers == normal else numbers}
 
 
 def _read_caution(caution: Any) -> tuple[float, float, int, float]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -24,7 +25,8 @@ from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.runtime.admin import learn_regularly
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import expire
-from superarm.service.storage.base import Store
+from superarm.service.storage.base import Finding, Store
+from superarm.service.storage.doctor import judge
 
 log = logging.getLogger("superarm.app")
 
@@ -143,25 +145,36 @@ def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
     openapi = json_reply(200, described)
 
     async def health(request: Request) -> Response:
-        """200 while decisions can be made and written; otherwise 503 with the reason."""
+        """200 while decisions can be made and written; otherwise 503 with the reason. An admin may ask for more."""
+        checks = {}
+        if "verbose" in request.query_params:
+            _require(request, "admin")
+            found = await examine(service.coordinator)
+            checks["checks"] = [{"check": one.check, "level": one.level, "said": one.said} for one in found]
         condition = service.coordinator.condition
         overload = service.coordinator.writer.overload() if service.coordinator.ready else None
         if condition.status == "ok" and overload is None:
             n = len(service.coordinator.ledger.broken)
             closed = {"reason": f"closed, since their logs cannot be applied: {n} of the problems; the log says which"}
-            return json_reply(200, {"status": "ok", "worker": service.store.worker} | (closed if n else {}))
+            return json_reply(200, {"status": "ok", "worker": service.store.worker} | (closed if n else {}) | checks)
         status = "unavailable" if overload and condition.status == "ok" else condition.status
         said = {"status": status, "worker": service.store.worker, "reason": condition.public_reason or overload}
-        return json_reply(503, said)
+        return json_reply(503, said | checks)
 
     async def live(request: Request) -> Response:
         return json_reply(200, {"status": "ok"})
 
     async def metrics(request: Request) -> Response:
-        who = authenticate(service, dict(request.scope["headers"]), client_of(request.scope))
-        if "metrics" not in who.scopes:  # which are of all tenants
-            raise RequestError(403, "forbidden", "this key lacks the scope 'metrics'")
+        _require(request, "metrics")
+        if service.coordinator.ready:
+            await examine(service.coordinator, EXAMINED_SECONDS)
         return Response(service.metrics.text(), 200, None, "text/plain; version=0.0.4")
+
+    def _require(request: Request, scope: str) -> None:
+        """Refuse with 403 a key without a scope that shows what is of all tenants."""
+        who = authenticate(service, dict(request.scope["headers"]), client_of(request.scope))
+        if scope not in who.scopes:
+            raise RequestError(403, "forbidden", f"this key lacks the scope {scope!r}")
 
     async def api(request: Request) -> Response:
         return openapi
@@ -174,6 +187,23 @@ def _pages(service: Service, described: dict[str, Any]) -> list[Route]:
         "/openapi.json": api,
     }
     return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
+
+
+EXAMINED_SECONDS = 60.0
+"""Metrics show findings that are at most so old."""
+
+
+async def examine(coordinator: Coordinator, age: float = 0.0) -> list[Finding]:
+    """What ``superarm doctor`` says, of a service that runs; it may be ``age`` seconds old."""
+    condition, now = coordinator.condition, time.monotonic()
+    if now - condition.examined >= age:
+        condition.examined, state = now, (coordinator.ledger, coordinator.ownership.lag, coordinator.writer.depth)
+        try:
+            of_store = await asyncio.to_thread(coordinator.store.findings)
+        except (SuperarmError, OSError) as error:
+            of_store = [Finding("log", str(error), wrong=True)]
+        condition.findings = of_store + await asyncio.to_thread(judge, *state)
+    return condition.findings
 
 
 @contextlib.asynccontextmanager

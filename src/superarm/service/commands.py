@@ -94,6 +94,20 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
 
 @click.command()
 @DB
+@IMPORT
+def doctor(db: str) -> None:
+    """Say in ten lines what is right or wrong; a service may run. The status is 1 if something is wrong."""
+    from superarm.service.storage.doctor import examine
+
+    with open_for_reading(db) as store, store.read_transaction():
+        findings = examine(store)
+    for one in findings:
+        click.echo(f"{one.level:9}{one.check:11}{one.said}")
+    raise SystemExit(any(one.wrong for one in findings))
+
+
+@click.command()
+@DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
@@ -321,4 +335,4 @@ def _demo(context: click.Context, db: str, port: int) -> Iterator[str]:
             yield db if given else str(Path(directory) / "demo.db")
 
 
-COMMANDS = [serve, learn, lift, verify, export, import_, backup, compact, keys, mcp]
+COMMANDS = [serve, learn, lift, verify, doctor, export, import_, backup, compact, keys, mcp]

@@ -310,7 +310,24 @@ def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
     r"""The horizon from which on ``bound`` lies below the trivial :math:`\Delta_{\max}T` of [MerlisMannor2019]_.
 
     Once below it stays below: for every bound of :mod:`superarm.theory`, bound(T)/T falls from where it is below the
-    largest gap (``docs/theory/bc-ucb.md``). Infinite if it never is.
+    largest gap. Infinite if it never is. In the notation of ``docs/theory/bc-ucb.md``:
+
+    - :math:`a\log T+c` (Theorem 1, sharpened, Wang-Chen, KL): concave, and not negative at T = 1.
+    - :math:`a\sqrt{T\log T}+c`: :math:`\sqrt{\log T/T}` falls for :math:`T\ge e`; up to e the constant is above
+      :math:`\Delta_{\max}T`, as :math:`L+ML\pi^2/3>e`.
+    - Default KL level: :math:`(\log T+3\log^+\log T)/T` and :math:`\log^+\log T/T` fall from T = 6 on; up to 12 the
+      constant is above :math:`\Delta_{\max}T`, as :math:`1+2e\cdot2.3>12`.
+    - Corollary 1: up to the kink :math:`\Delta_{\max}T=u_2\log T` it is at least :math:`2u_2\log T\ge2\Delta_{\max}T`.
+      Beyond, it is concave: with :math:`y=\log T`, :math:`\phi=y(2+y-\log y+c)` and :math:`y-\log y+c\ge0`,
+      :math:`\phi''-\phi'=1-\frac1y-2y-c+\log y\le1-\frac1y-y<0`.
+    - Sharpened without gaps: while :math:`D\ge\Delta_{\max}` it is at least :math:`2TD\ge2\Delta_{\max}T`. Beyond, the
+      second term over T is proportional to :math:`ye^{-y}(E+E'\log(\Delta_{\max}/D))`, whose derivative
+      :math:`(1-y)e^{-y}(E+E'\log(\Delta_{\max}/D)-\frac12E')` is negative for y > 1, as :math:`E\ge E'`; up to T = e as
+      above.
+    - Directional: :math:`\ell_T/T` falls from T = 5 on at the constants of the theorems, and so does the mean of terms
+      that fall; before, the L initial rounds and the terms equal to 1 are above :math:`\Delta_{\max}T`.
+    - Cascades: as :math:`a\log T+c` and the default KL level. C²-UCB: :math:`\sqrt T` times logarithms, far above
+      :math:`r_{\max}T` where that over T does not fall.
 
     >>> round(crossover(lambda t: 100.0, 0.5), 6)
     200.0

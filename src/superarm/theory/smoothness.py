@@ -158,7 +158,7 @@ def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> SmoothnessCert
 
     :math:`\gamma_\infty` is the largest change by one bit, exactly, and
     :math:`\gamma_g \le \sup_x sd f(X) \le (\max f - \min f)/2`, exactly 1/2 for a monotone Boolean f that is not
-    constant (``docs/theory/smoothness.md``). Derived for superarm; the definition is that of [MerlisMannor2019]_.
+    constant (``docs/theory/README.md``). Derived for superarm; the definition is that of [MerlisMannor2019]_.
 
     >>> multilinear(lambda bits: float(sum(bits) >= 2), k=3).gamma_g
     0.5
@@ -199,7 +199,7 @@ def sensitivity(smoothness: Smoothness | SmoothnessCertificate, u: Any, v: Any =
               0 \le \epsilon_j \le \min\bigl\{u_j\sqrt{x_j(1 - x_j)} + v_j,\ 1 - x_j\bigr\}
 
     for every x. [MerlisMannor2019]_ (lemma paramSens). Differs: the constant is 2 where the paper has
-    :math:`3\sqrt2` (``docs/theory/smoothness.md``).
+    :math:`3\sqrt2` (``docs/theory/README.md``).
 
     Parameters
     ----------

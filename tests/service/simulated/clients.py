@@ -7,8 +7,10 @@ from typing import Any
 
 from superarm import Policy
 from superarm.policies import Memory
+from superarm.service.runtime.ownership import LEASE_SECONDS
 
 from .book import Book, Operation, Units
+from .loop import WORKER
 from .world import Lost, World
 
 ARMS, VALUES = tuple(f"a{n}" for n in range(5)), (0.25, 0.5, 1.0)
@@ -177,8 +179,6 @@ class Owner(Client):
     """A client with a problem that it creates, uses and deletes again and again; nobody else knows it."""
 
     async def run(self, operations: int) -> None:
-        # A worker that was stopped answers reads from memory until it hears that its session has ended.
-        gone = (404,) if len(self._world.workers) == 1 else (404, 200)
         for n in range(max(1, operations // 5)):
             await asyncio.sleep(self._rng.expovariate(0.5))
             await self.create(self._name, "bc_ucb")
@@ -187,4 +187,13 @@ class Owner(Client):
             if await self.send(Operation("delete", "DELETE", self._name, "", None, (200, 404))) is None:
                 return  # nobody knows whether it is there
             if self._rng.random() < 0.5:
-                await self.send(Operation("gone", "GET", self._name, "", None, gone))
+                await asyncio.sleep(LEASE_SECONDS)
+                await self.send(Operation("gone", "GET", self._name, "", None, (404,)))
+
+    def _hear(self, one: Operation) -> Any:
+        return lambda status, said: self._book.answer(one, 503 if status == 200 and _from_memory(one) else status, said)
+
+
+def _from_memory(one: Operation) -> bool:
+    """Whether a worker reads what it remembers, and says in ``/health`` that it cannot reach the database."""
+    return one.kind == "gone" and bool(WORKER.get().app.service.coordinator.condition.fault)

@@ -100,7 +100,8 @@ def best_direction(
     """The allowed arm of the largest bound in one replication, and the bound.
 
     A closed form that no bound exceeds, in one pass over all arms in single precision, leaves few for the bound itself.
-    ``coarse`` (2, M, L) are mean and deviation in single precision. See ``docs/theory/directional.md``, Lemma 3a.
+    ``coarse`` (2, M, L) are mean and deviation in single precision. ``_roofs`` in
+    ``policies/directional.py`` has the proof.
     """
     M, L = mean.shape
     total, rest, roof = work[0], work[1], work[2]

@@ -152,14 +152,19 @@ class Framed(Event, frozen=True):
     places: dict[str, tuple[float, float]]
 
 
+ARRAYS = 1
+"""The version of the arrays in events. A change of their form increases it, so that earlier programs refuse them."""
+
+
 class Fitted(Event, frozen=True):
     """What a policy fitted after round ``t``: an event, so that all workers have one state.
 
-    ``plan`` is that of its memory, as plain data: ``superarm.describe`` reads it.
+    ``plan`` is that of its memory, as plain data: ``superarm.describe`` reads it. ``arrays`` is their version.
     """
 
     t: int
     plan: dict[str, Any]
+    arrays: int = 1
 
 
 class Learnt(Event, frozen=True):
@@ -247,13 +252,16 @@ _decoder = json.Decoder(Union[tuple(Event.__subclasses__())])  # noqa: UP007 - o
 
 
 def encode(event: Any) -> bytes:
-    """The event as a line of the log, in JSON.
+    """The event as a line of the log, in JSON; ``ValidationError`` if the line could not be read again.
 
     >>> from superarm.decisions import Expired
     >>> encode(Expired(5, 0.0))
     b'{"type":"expired","at":5,"fill":0.0}'
     """
-    return _encoder.encode(event)
+    line = _encoder.encode(event)
+    if b"null" in line:  # NaN and infinity are written so
+        decode(line)
+    return line
 
 
 def decode(line: bytes | str) -> Any:

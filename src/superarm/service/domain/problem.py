@@ -18,6 +18,7 @@ from superarm.agent.growth import support_with_arms
 from superarm.context import EncodedContext
 from superarm.context.design import design_of
 from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.errors import SuperarmError
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.core.totals import whole_feedback
@@ -292,7 +293,7 @@ class ProblemState:
         elif isinstance(event, events.Learnt) and self.learnt is not None:
             self.learnt.apply(event)
         elif isinstance(event, Fitted):
-            self.learner.memory.accept({name: build(part) for name, part in event.plan.items()})
+            self.learner.memory.accept(_plan_of(event))
         elif self.contexts is not None:
             self.contexts.apply(event)
 
@@ -318,7 +319,7 @@ class ProblemState:
         finally:
             for asked in silent:
                 self._count_silence(asked, 1.0)
-        return None if plan is None else Fitted(now, t, {name: describe(part) for name, part in plan.items()})
+        return None if plan is None else Fitted(now, t, {name: describe(p) for name, p in plan.items()}, events.ARRAYS)
 
     def _count_silence(self, asked: Asked, sign: float) -> None:
         """Count what a decision counts as before anything is told, or take it back."""
@@ -433,3 +434,10 @@ def enlarge(
     names = Names([*learner.arms.all, *add], "arms")
     more = None if support is None else support_with_arms(learner.problem.support, support)
     return None if actions is None else to_actions(actions, names), more
+
+
+def _plan_of(fitted: Fitted) -> dict[str, Any]:
+    """What a policy fitted, unless an earlier version cannot know its form."""
+    if fitted.arrays > events.ARRAYS:
+        raise SuperarmError("a later version of superarm has fitted its policy; serve it with that version")
+    return {name: build(part) for name, part in fitted.plan.items()}

@@ -8,8 +8,9 @@ arms:
 - uniform: :math:`1/(n - s)` in slot s, from 0; inclusion K/n.
 - an exploration share over a policy without chance: the recursion of ``superarm.offline.explored_inclusion``.
 - otherwise, if the settings ask for ``propensity_draws`` = n: :math:`(B_j + 1)/(n + 1)`, where :math:`B_j` of n fresh
-  slates held the arm. The mean of its inverse is :math:`(1 - (1 - e_j)^{n+1})/e_j`: that of geometric resampling, see
-  ``docs/theory/offline.md``.
+  slates held the arm. The mean of its inverse is :math:`(1 - (1 - e)^{n+1})/e`, as for geometric resampling with a cap
+  of n + 1 draws, [NeuBartok2016]_: as :math:`\frac1{b+1}\binom nb=\frac1{n+1}\binom{n+1}{b+1}`, it is
+  :math:`\sum_b\binom{n+1}{b+1}e^b(1-e)^{n-b}=\frac1e\sum_{c\ge1}\binom{n+1}ce^c(1-e)^{n+1-c}`.
 
 Control is a share of decisions, drawn at random, that show the control slate in place of the policy's. Whether a
 decision is one of them depends on its unit, or on its id if it has none: decisions of one unit are all of the policy

@@ -17,6 +17,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
 from superarm.decisions.names import Names
 from superarm.policies import Policy
+from superarm.policies.pooled import read_earlier
 from superarm.problem import Problem
 from superarm.rewards import Reward
 from superarm.service.domain import components
@@ -443,12 +444,17 @@ def to_policy(spec: PolicySpec, arms: Names | None = None) -> Policy[Any]:
     Bernstein(rho=1)
     """
     make = components.find_policy(spec.name)
-    policy: Policy[Any] = components.build(make, spec.parameters, "policy.parameters")
-    if spec.caution is not UNSET:
+    given: dict[str, Any] = dict(spec.parameters)
+    caution: Any = spec.caution
+    if make is policies.pooled_thompson:
+        given = read_earlier(given)
+        caution = given.pop("caution", caution)
+    policy: Policy[Any] = components.build(make, given, "policy.parameters")
+    if caution is not UNSET:
         if make is not policies.pooled_thompson:
             remedy = 'give "name": "pooled_thompson" beside it'
             raise InvalidArgument("policy.caution", f"{spec.name} starts from no list", remedy)
-        policy = policies.pooled_thompson(**policy.parameters() | {"caution": spec.caution})
+        policy = policies.pooled_thompson(**policy.parameters() | {"caution": caution})
     if spec.baseline is not UNSET and arms is not None:
         try:
             policy = start_from(policy, arms.numbers(spec.baseline))

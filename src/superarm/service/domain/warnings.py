@@ -142,7 +142,7 @@ def _from_list(learner: ProblemState) -> list[str]:
     if fixed and learner.renewed and fixed != listed[: len(fixed)]:
         return [
             f"`policy.baseline` was renewed {learner.renewed} times and `control_slate` was not: lift compares with an "
-            "old list; send today's list as both"
+            'old list; leave `control_slate` at "baseline", and send today\'s list by PUT …/baseline'
         ]
     first = listed[: 2 * learner.problem.k]
     gone, come = sum(bool(learner.retired[learner.arms.number(name)]) for name in first), learner.come
@@ -150,8 +150,8 @@ def _from_list(learner: ProblemState) -> list[str]:
         return []
     return [
         f"{gone} of the first {len(first)} {words.many('arm')} of the list are retired, and {come} others came since "
-        "it was given: it is not what you would show today, so that lift is too large; send today's list as "
-        "`policy.baseline`, and as `control_slate`"
+        "it was given: it is not what you would show today, so that lift is too large; send today's list by "
+        "PUT …/baseline"
     ]
 
 

@@ -48,6 +48,11 @@ class Metrics(Collector):
         if not coordinator.ready:
             return
         yield from coordinator.writer.registry.collect()
+        words = "0 if what superarm doctor looks at is right, 1 for a warning, 2 if it is wrong"
+        checks = GaugeMetricFamily("superarm_check", words, labels=["check"])
+        for one in coordinator.condition.findings:
+            checks.add_metric([one.check], 2 * one.wrong or int(one.warned))
+        yield checks
         ledger = coordinator.ledger
         for name, words, value in (
             ("superarm_open_decisions", "Decisions that await feedback", sum(ledger.n_pending.values())),

@@ -144,8 +144,11 @@ def _content(kind: Any, example: Any) -> dict[str, Any]:
     return {media: shown | ({"example": example} if example is not None else {})}
 
 
+_HEALTH = "Whether decisions can be made. With ?verbose and a key of the scope admin, also what superarm doctor says."
+
+
 def _health() -> dict[str, Any]:
     schema = {"type": "object", "properties": {"status": {"type": "string"}, "worker": {"type": "string"}}}
     said = {"content": {"application/json": {"schema": schema}}}
     words = {"200": {"description": "Ready."} | said, "503": {"description": "Starting or stopping."} | said}
-    return {"operationId": "health", "summary": "Whether decisions can be made.", "responses": words, "security": []}
+    return {"operationId": "health", "summary": _HEALTH, "responses": words, "security": []}

@@ -9,6 +9,7 @@ from typing import Literal
 
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.ledger import Key
+from superarm.service.storage.base import Finding
 
 log = logging.getLogger("superarm.condition")
 
@@ -36,6 +37,8 @@ class Condition:
         self.phase: Phase = "starting"
         self._reason = "the log is being read"
         self.fault = ""
+        self.findings: list[Finding] = []  # the last, and when they were made
+        self.examined = float("-inf")
 
     @property
     def status(self) -> str:

@@ -181,7 +181,7 @@ class Coordinator:
         """Keep everybody else from all problems, when all events that were planned are in the state."""
         async with contextlib.AsyncExitStack() as held:
             await held.enter_async_context(self._creating)
-            for problem in sorted(self.ledger.problems):
+            for problem in sorted({*self.ledger.problems, *self._uncertain, *self._queues}):
                 await held.enter_async_context(self.locks[problem])
             for problem in list(self._uncertain):
                 await self._resolve_uncertain(problem)
@@ -344,6 +344,7 @@ class Coordinator:
         event = work.plan(state, record)
         if event is None:
             return Written(None, record)
+        body = encode(event)
         if isinstance(event, Asked) and state is not None:
             state.plan(event)
         elif not work.stream:
@@ -351,7 +352,7 @@ class Coordinator:
         kind, stream, last = ("decision", key[1], record) if work.stream else ("problem", problem[1], state)
         step = 1 + (last.step if last is not None else -1 if work.stream else self.ledger.deleted.get(problem, -1))
         entry = LogEntry(problem[0], kind, stream, step, event)
-        return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]), record)
+        return Planned(work, entry, LogLine(*entry[:4], body, problem[1]), record)
 
     def _apply_all(self, planned: list[Planned], numbers: list[int]) -> list[Planned]:
         """Apply what is in the log now, in its order; what could not be written is left out."""
@@ -406,6 +407,7 @@ class Coordinator:
         for plan in plans_due(state, asked):
             try:
                 event = await asyncio.to_thread(plan, now_ms())
+                body = b"" if event is None else encode(event)
             except Exception:
                 log.exception(
                     "what decisions of problem %r made due cannot be computed; it goes on without", problem[1]
@@ -414,7 +416,7 @@ class Coordinator:
             if event is None:
                 continue
             entry = LogEntry(problem[0], "problem", problem[1], state.step + 1, event)
-            one = Planned(written[0].work, entry, LogLine(*entry[:4], encode(event), problem[1]))
+            one = Planned(written[0].work, entry, LogLine(*entry[:4], body, problem[1]))
             try:
                 numbers = await self.writer.commit([one.line])
             except RequestError:

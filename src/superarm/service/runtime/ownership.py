@@ -32,6 +32,9 @@ IDLE_SECONDS = 2.0
 WAIT_SECONDS = 5.0
 """How long a request waits for its problem to be released by another worker."""
 
+LEASE_SECONDS = 2.0
+"""After so long without an answer of the database, a worker asks it whether its session lives, before it reads."""
+
 RETRY_SECONDS = 0.1
 
 
@@ -63,6 +66,11 @@ class AllProblems:
     async def run(self) -> None:
         """What has to be done as long as the process runs."""
 
+    @property
+    def lag(self) -> int:
+        """How many events follow the newest snapshot."""
+        return self._coordinator.unsaved
+
     async def save_all(self) -> None:
         """Save the state, before the process ends."""
         if self._coordinator.unsaved:
@@ -77,6 +85,7 @@ class OwnedProblems:
         self._used: dict[Key, float] = {}
         self._acquiring: dict[Key, asyncio.Task[bool]] = {}
         self._saved: dict[Key, int] = {}
+        self._heard = -LEASE_SECONDS  # when the database was last asked something that it answered
 
     def _is_mine(self, problem: Key) -> bool:
         return problem in self._coordinator.ledger.problems and self._shards.holds(problem)
@@ -94,9 +103,19 @@ class OwnedProblems:
                 return
             raise unknown("problem", problem[1])
         self._used[problem] = asyncio.get_running_loop().time()
+        if self._is_mine(problem) and asyncio.get_running_loop().time() - self._heard > LEASE_SECONDS:
+            with contextlib.suppress(StoreUnavailable):  # then the problem is ours no longer
+                await self._ask_for_claims()
         if not self._is_mine(problem):
             await self._own(problem)
             await self.leave(problem)  # it may have been deleted meanwhile
+
+    async def _ask_for_claims(self) -> list[Key]:
+        """The problems that other workers ask for; the answer also says that the session lives."""
+        now = asyncio.get_running_loop().time()
+        asked_for = await self._coordinator.writer.run(self._shards.claims)
+        self._heard = now
+        return asked_for
 
     async def _exists(self, problem: Key) -> bool:
         """Whether the log says that there is such a problem; nothing is acquired."""
@@ -126,7 +145,7 @@ class OwnedProblems:
 
     async def confirm(self, problem: Key) -> None:
         """Make sure that a problem is still ours: a worker that was stopped does not know that its session ended."""
-        await self._coordinator.writer.run(self._shards.claims)
+        await self._ask_for_claims()
         if not self._is_mine(problem):
             await self._own(problem)
             await self.leave(problem)
@@ -195,7 +214,7 @@ class OwnedProblems:
         while True:
             try:
                 now = asyncio.get_running_loop().time()
-                for problem in await coordinator.writer.run(self._shards.claims):
+                for problem in await self._ask_for_claims():
                     if now - self._used.get(problem, 0.0) > IDLE_SECONDS:
                         await self._release(problem)
                 for problem in [key for key in self._saved if self._unsaved(key) >= self._snapshot_every]:
@@ -209,6 +228,11 @@ class OwnedProblems:
 
     def _unsaved(self, problem: Key) -> int:
         return self._coordinator.position.get(log_name(problem), 0) - self._saved.get(problem, 0)
+
+    @property
+    def lag(self) -> int:
+        """How many events follow the newest snapshot, of the problem with the most."""
+        return max(map(self._unsaved, self._saved), default=0)
 
     async def _save(self, problem: Key) -> None:
         """Save a snapshot of a problem; others wait only while its state is copied."""

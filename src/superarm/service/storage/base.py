@@ -80,6 +80,24 @@ class SavedSnapshot(NamedTuple):
     body: bytes | bytearray
 
 
+class Finding(NamedTuple):
+    """A line of ``superarm doctor``: what was looked at, what was found, and whether it is a warning, or wrong."""
+
+    check: str
+    said: str
+    warned: bool = False
+    wrong: bool = False
+
+    @property
+    def level(self) -> str:
+        """``"ok"``, ``"warning"`` or ``"wrong"``."""
+        return "wrong" if self.wrong else "warning" if self.warned else "ok"
+
+
+CLOCK_SECONDS = 5.0
+"""The clocks of a log and of this machine may differ by so much."""
+
+
 NumberedLine = tuple[str, int, LogLine]
 """An event as it is written, with its place: the name of its log, and its number there."""
 
@@ -174,6 +192,10 @@ class Store:
     def check(self) -> str:
         """The database's own integrity check: ``"ok"``, or what is wrong."""
         return "ok"
+
+    def findings(self) -> list[Finding]:
+        """What is right or wrong with the database itself; found quickly."""
+        return []
 
     def lost_tail(self) -> str:
         """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""

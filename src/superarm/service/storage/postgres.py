@@ -20,7 +20,7 @@ from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage import base
 from superarm.service.storage import postgres_tables as tables
-from superarm.service.storage.base import MOVED, LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
+from superarm.service.storage.base import MOVED, Finding, LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
 from superarm.service.storage.postgres_tables import log_name, problem_of
 
 try:
@@ -38,6 +38,9 @@ SESSION_SECONDS = 10
 
 CLAIM_SECONDS = 5
 """A claim is valid for so long; whoever waits for a problem renews it."""
+
+FULL = 0.8
+"""The share of PostgreSQL's locks from which on there is a warning: one is needed for each problem in use."""
 
 ROWS_AT_ONCE = 1_000
 """So many events are in memory while a log is read."""
@@ -378,6 +381,21 @@ class Postgres(Store):
             _begin_with(connection, bases)
 
     # --- keys, and the rest ---
+
+    def findings(self) -> list[Finding]:
+        (row,) = self.rows(tables.FACTS, ())
+        events, size, snapshots, damaged, clock, workers, standbys, used, most = row
+        ahead = float(clock) - time.time()
+        locks = f"served by {workers} workers; {used:,} of {most:,} locks (max_locks_per_transaction)"
+        return [
+            Finding("log", f"{events:,} events, {size / 2**20:,.0f} MB"),
+            Finding("mark", f"kept by PostgreSQL, with {standbys} standbys"),
+            Finding("snapshots", f"{snapshots}, {damaged} damaged", damaged > 0),
+            Finding("disk", "PostgreSQL's own, which superarm cannot see"),
+            Finding("clocks", f"PostgreSQL is {ahead:.0f} s ahead", abs(ahead) > base.CLOCK_SECONDS),
+            Finding("locks", locks, used > FULL * most),
+            Finding("backup", "by PostgreSQL's own tools, which superarm cannot see"),
+        ]
 
     def key_rows(self) -> list[base.KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"

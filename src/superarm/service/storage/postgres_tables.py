@@ -75,6 +75,18 @@ SELECT stream FROM superarm_events AS first WHERE tenant = %s AND kind = 'proble
 """
 
 
+FACTS = """
+SELECT (SELECT n_live_tup FROM pg_stat_user_tables WHERE relid = 'superarm_events'::regclass),
+    pg_total_relation_size('superarm_events'), (SELECT count(*) FROM superarm_snapshots),
+    (SELECT count(*) FROM superarm_snapshots WHERE encode(sha256(body), 'hex') <> digest),
+    extract(epoch FROM clock_timestamp()),
+    (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'superarm %%'),
+    (SELECT count(*) FROM pg_stat_replication), (SELECT count(*) FROM pg_locks),
+    current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int
+"""
+"""How many events there are is what PostgreSQL's statistics say: to count them would read them all."""
+
+
 def create_tables(connection: Any) -> None:
     """Create the tables of a new database, one process at a time; refuse a database that has others."""
     with connection.transaction():

@@ -7,7 +7,9 @@ difference.
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -21,11 +23,16 @@ from msgspec import DecodeError, Struct, json
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage import base
-from superarm.service.storage.base import LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
+from superarm.service.storage.base import Finding, LogLine, SavedSnapshot, Store, StoreUnavailable, decode_line
 
 MAX_SNAPSHOTS = 2
 ROWS_AT_ONCE = 1_000
 """So many events are read by one query."""
+
+LITTLE_SPACE, ROOM = 64 * 2**20, 2**30
+"""Bytes: below the first, writes fail soon; a backup and a compaction need the second, or the size of the log."""
+
+BACKUP_DAYS = 7.0
 
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
@@ -54,6 +61,7 @@ class Sqlite(Store):
         self.path = path
         real = path.resolve()
         self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
+        self._copied = real.with_name(f"{real.name}.copied")  # its time is that of the last backup
         existed = path.exists() and path.stat().st_size > 0
         if not existed and (mark := self._mark.read()) is not None and mark.position:
             said = f"{path} is missing, but {mark.position} events were committed to it; restore a backup"
@@ -204,6 +212,26 @@ class Sqlite(Store):
         except sqlite3.DatabaseError as error:
             return str(error)
 
+    def findings(self) -> list[Finding]:
+        ((size,),) = self._rows("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        rows = self._rows(f"{_SELECT} ORDER BY seq DESC LIMIT 1")
+        ahead = _entry(rows[0]).event.at / 1000 - time.time() if rows else 0.0
+        sound = [hashlib.sha256(saved.body).hexdigest() == saved.digest for saved in self.snapshots()]
+        lost, place = self.lost_tail(), self.path.resolve()
+        free = shutil.disk_usage(place.parent).free
+        days = (time.time() - self._copied.stat().st_mtime) / 86_400 if self._copied.exists() else None
+        made = "none is known; superarm backup makes one" if days is None else f"made {days:.0f} days ago"
+        server = "this process" if self._locks else who_locks(place)
+        return [
+            Finding("log", f"{rows[0][0] if rows else 0:,} events, {size / 2**20:,.0f} MB"),
+            Finding("mark", lost or "the end of the log is there", wrong=bool(lost)),
+            Finding("snapshots", f"{len(sound)}, {sound.count(False)} damaged", not all(sound)),
+            Finding("disk", f"{free / 2**20:,.0f} MB free", free < max(ROOM, size), free < LITTLE_SPACE),
+            Finding("clocks", f"the last event is {max(0.0, ahead):.0f} s ahead", ahead > base.CLOCK_SECONDS),
+            Finding("locks", f"served by {server}"),
+            Finding("backup", made, days is None or days > BACKUP_DAYS),
+        ]
+
     def lost_tail(self) -> str:
         mark = self._mark.read()  # before the log: it is never ahead of it
         if mark is None:
@@ -223,6 +251,8 @@ class Sqlite(Store):
         with sqlite3.connect(target) as copy:
             self._reader.backup(copy)
         copy.close()
+        with contextlib.suppress(OSError):
+            self._copied.touch()
 
     def close(self) -> None:
         self._mark.write()
@@ -346,6 +376,16 @@ def lock_file(path: Path) -> list[int]:
             raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
         raise
     return handles
+
+
+def who_locks(path: Path) -> str:
+    """Which process serves a file, as far as Linux says: ``/proc/locks`` names locks by the number of the file."""
+    inode = str(path.stat().st_ino)
+    with contextlib.suppress(OSError):
+        for _, kind, _, _, pid, file, *_ in map(str.split, Path("/proc/locks").read_text().splitlines()):
+            if kind == "FLOCK" and file.rpartition(":")[2] == inode:
+                return f"process {pid}"
+    return "no process that can be seen from here"
 
 
 SCRATCH_BYTES = 262_144

@@ -71,7 +71,10 @@ def upper_bound_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps
               \qquad u_2 = 340\gamma_\infty\bar M L k_0^2
 
     [MerlisMannor2019]_ (Corollary 1). Differs: :math:`\log^+` for log, without which the right-hand side can be
-    negative; :math:`k_0` as in :func:`upper_bound`.
+    negative; :math:`k_0` as in :func:`upper_bound`. It holds: let
+    :math:`\Delta=\sqrt{u_1\log T/T}+u_2\log T/T`. If :math:`\Delta>\Delta_{\max}`,
+    :math:`R(T)\le T\Delta=\sqrt{u_1T\log T}+u_2\log T`. Otherwise the paper's computation holds, and
+    :math:`\log(\Delta_{\max}/\Delta)\le\log^+(\Delta_{\max}T/(u_2\log T))`. At T = 1 the growing terms are 0.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
@@ -101,7 +104,12 @@ def upper_bound_sequences(
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\Lambda\log T + L\Delta_{\max}\Bigl(1 +
               M\frac{2\pi^2}{3}\Bigr), \qquad \Lambda = \Bigl(\sum_{k \le k_0}\frac{a_k}{b_k}\Bigr)\ell
 
-    [MerlisMannor2019]_ (lemma sumOfSmallGaps, first form); ``sequences.geometric(k)`` are the paper's.
+    [MerlisMannor2019]_ (lemma sumOfSmallGaps, first form); ``sequences.geometric(k)`` are the paper's. The lemma holds
+    for decreasing positive :math:`a_k,b_k` with :math:`b_0=1`, :math:`b_{k_0}\le1/K`, :math:`k_0\ge1`: if no
+    :math:`G^k_t` occurs, :math:`|S^k|<Kb_k` for :math:`1\le k\le k_0` and :math:`S^{k_0}=\emptyset`; by Abel summation
+
+    .. math:: \sum_{j\in A_t}\frac{\log t}{N_j}<\frac{\Delta^2}g\sum_{k=1}^{k_0}\frac{|S^{k-1}|-|S^k|}{a_k}
+              \le\frac{\Delta^2K}g\ell,\qquad\ell=\sum_{k=1}^{k_0}\frac{b_{k-1}-b_k}{a_k}+\frac{b_{k_0}}{a_{k_0}}.
 
     >>> from superarm.simulation import instances
     >>> best = upper_bound_sequences(instances.disjoint_batches(8), 10**6)
@@ -122,7 +130,10 @@ def upper_bound_unsplit(instance: Instance | Setting, horizon: Any, known: Gaps 
               \max_i w_i\sum_j\Bigl(1 + \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr] k_0(KM)^2 \log T
               + L\Delta_{\max}\Bigl(1 + M\frac{2\pi^2}{3}\Bigr)
 
-    [MerlisMannor2019]_ (first remark after Corollary 1; ``docs/theory/bc-ucb.md`` has the derivation). It is never
+    [MerlisMannor2019]_ (first remark after Corollary 1). As one function of its K M parameters the reward has
+    :math:`\gamma_g\lVert w\rVert_2` and :math:`\gamma_\infty\max_iw_i`, since
+    :math:`\sum_{i,j}p_{ij}(1-p_{ij})(w_i\partial_jr_i)^2\le\gamma_g^2\sum_iw_i^2`: this is Theorem 1 for M L arms in
+    batches of K M. It is never
     below :func:`upper_bound`, since :math:`\bar M^2 \le M\lVert w\rVert_2^2` and :math:`\bar M \le M\max_i w_i`, and
     equal to it for one item. It is for comparison: it does not use that a reward is a sum over items.
 
