@@ -20,8 +20,8 @@ from superarm.service.domain.warnings import list_warnings
 from superarm.service.runtime.ask import plan_decision
 from superarm.service.schemas import AskBody
 
-LATE, BEGINNING = 300, 40
-"""A view is finished so many views later; warnings are told apart by their first letters."""
+VIEWS, LATE, BEGINNING = 5_000, 300, 40
+"""So many views are replayed, each finished so many views later; warnings are told apart by their first letters."""
 
 LONGEST = 1_000
 """The longest list that the service takes."""
@@ -52,7 +52,7 @@ class Replayed(Played):
     def replay(self, log: list[tuple[int, Ints, Floats]]) -> list[str]:
         """The warnings after the views of a log."""
         waiting: list[Any] = []
-        for t, (phase, slates, outcome) in enumerate(log):
+        for t, (phase, slates, outcome) in enumerate(log[:VIEWS]):
             if phase != self.phase:
                 self._renew(phase)
             if t % REFIT == 0:
