@@ -300,7 +300,9 @@ def publish(directory: Path, docs: Path) -> None:
         for name, part in parts.items():
             first, last = f"<!-- begin {name} -->", f"<!-- end {name} -->"
             if first in text:
-                text = f"{text.split(first)[0]}{first}\n{part}\n{last}{text.split(last)[1]}"
+                before, after = text.split(first)[0], text.split(last)[1]
+                line = "\n" if before.endswith("\n") else ""  # otherwise within a paragraph
+                text = f"{before}{first}{line}{part}{line}{last}{after}"
         page.write_text(text, encoding="utf-8")
 
 
