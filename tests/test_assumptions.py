@@ -3,6 +3,7 @@
 import csv
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,3 +192,17 @@ def test_a_row_of_the_table_has_what_the_service_says_and_what_the_remedy_earns(
     assert float(row["remedy_total"]) == pytest.approx(entries[1].relative(330).mean())
     assert row["says"] == entries[0].says
     assert "| bots | 10 % of visits click everything |" in paths[0].read_text()
+
+
+def test_numbers_are_written_between_the_marks_of_the_page_and_of_readme(tmp_path):
+    results, docs = Path(__file__).parents[1] / "docs" / "background", tmp_path / "docs"
+    (docs / "background").mkdir(parents=True)
+    page, readme = docs / "background" / "earnings.md", tmp_path / "README.md"
+    page.write_text("a\n<!-- begin summary -->\nold\n<!-- end summary -->\nz")
+    readme.write_text("a <!-- begin headline -->old<!-- end headline --> z")
+    report.publish(results, docs)
+    with (results / "earnings.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert page.read_text() == f"a\n<!-- begin summary -->\n{report.format_summary(rows)}\n<!-- end summary -->\nz"
+    assert readme.read_text() == f"a <!-- begin headline -->{report.headline(rows)}<!-- end headline --> z"
+    assert (docs / "background" / "assumptions.csv").read_bytes() == (results / "assumptions.csv").read_bytes()
