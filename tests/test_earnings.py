@@ -14,7 +14,19 @@ from click.testing import CliRunner
 
 import superarm as sa
 from dev import earnings
-from dev.earnings import KINDS, Earnings, Kind, ServedShop, commands, draw_shop, format_table, people, summarise
+from dev.earnings import (
+    KINDS,
+    Earnings,
+    Kind,
+    ServedShop,
+    assumptions,
+    commands,
+    draw_shop,
+    format_table,
+    people,
+    report,
+    summarise,
+)
 from dev.earnings.shops import Draft, Shop, best_slates, make_problem, mean_amount
 from superarm.core import streams
 from superarm.policies import cts, discounted, kl_moss, pooled_thompson
@@ -201,7 +213,7 @@ def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkey
     options = ["--draws", "2", "--shop", "corner", "--shop", "stars", "--workers", "1"]
     done = CliRunner().invoke(commands.main, [*options, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    assert "| `kl_moss` | 1 held out |" in done.output
+    assert "| `kl_moss` | 1 |" in done.output
     assert "| stars* | `pooled_thompson` |" in done.output
     with (tmp_path / "out" / "earnings.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -234,27 +246,36 @@ def test_the_shop_of_the_guide_earns_more_than_its_list():
     assert min(ratios) > 0.98
 
 
-def test_page_and_readme_say_what_the_table_of_all_held_out_shops_has():
-    root = Path(__file__).parent.parent
-    with (root / "docs" / "background" / "earnings.csv").open() as file:
-        table = [row for row in csv.DictReader(file) if row["held_out"] == "True"]
-    page = (root / "docs" / "background" / "earnings.md").read_text()
-    shops = {row["shop"] for row in table}
-    assert set(earnings.HELD_OUT) < shops
-    assert people.MOVIELENS in shops
-    for policy in ("kl_ucb", "kl_moss", "cts", "pooled_thompson", "pooled_thompson, baseline"):
-        rows = [row for row in table if row["policy"] == policy]
-        assert {row["shop"] for row in rows} == shops
-        keys = ("first_1000", "first_5000", "total", "share_of_best")
-        means = [f"{np.mean([float(row[key]) for row in rows]):.2f}" for key in keys]
-        above = f"{np.mean([float(row['draws_above_list']) for row in rows]):.0%}"
-        weakest = min(rows, key=lambda row: float(row["total"]))
-        low = f"{min(float(row['worst_total']) for row in rows):.2f}"
-        cells = [f"`{policy}`", *means, above, f"{float(weakest['total']):.2f}, {weakest['shop']}", low]
-        assert f"| {' | '.join(cells)} |" in page
-    more, first = (f"{100 * float(mean) - 100:.0f} % more" for mean in (means[2], means[0]))
-    last = 100 * float(weakest["total"]) - 100
-    least = f"in the weakest, {weakest['shop']}, {abs(last):.0f} % {'less' if last < 0 else 'more'}"
-    for text in (page, (root / "README.md").read_text().replace("*", "")):
-        (sentence,) = (part for part in text.split(".") if "in the weakest" in part)
-        assert all(said in sentence for said in (f"{more} than the list over 20,000", f"{first} in the first", least))
+def read_rows(name):
+    path = Path(__file__).parent.parent / "docs" / "background" / name
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_page_and_readme_say_what_the_tables_have():
+    root, rows = Path(__file__).parent.parent, read_rows("earnings.csv")
+    page, readme = ((root / name).read_text() for name in ("docs/background/earnings.md", "README.md"))
+    for policy in ("kl_ucb", "kl_moss", "cts", "EB Thompson, list", "pooled_thompson", report.LIST):
+        shops = {row["shop"] for row in report.choose(rows, policy)}
+        assert shops == {*earnings.HELD_OUT, people.MOVIELENS}
+    assert {row["shop"] for row in report.choose(rows, report.LEARNT)} == {people.MOVIELENS}
+    assert report.headline(rows) in page
+    assert report.headline(rows) in readme
+    assert report.format_summary(rows) in page
+    cases = read_rows("assumptions.csv")
+    assert {row["shop"] for row in cases} == set(assumptions.CASES)
+    assert report.format_cases(cases) in page
+
+
+def test_the_headline_has_all_held_out_shops_and_names_those_that_lose():
+    def row(shop, policy, total, first, held_out=True):
+        errors = {"total_error": 0.03, "first_1000_error": 0.04}
+        return {"shop": shop, "policy": policy, "total": total, "first_1000": first, "held_out": held_out, **errors}
+
+    rows = [row("a", report.LIST, 1.2, 1.0), row("b", report.LIST, 0.96, 1.1), row("c", report.LIST, 9.9, 1.0, False)]
+    said = report.headline([*rows, row("b", report.LEARNT, 1.07, 0.99)])
+    assert "earned 7.0 % (± 3.0) more than the shop's list over 20,000 visits, and 1.0 % (± 4.0) less than it" in said
+    assert "all 2 held-out shops" in said
+    assert "earned 8.0 % (± 2.1) more than the list over 20,000 visits and 5.0 % (± 2.8) more than it" in said  # 3 / √2
+    assert said.endswith("in the first 1,000; it lost in b (4.0 % (± 3.0) less than it).")
+    assert report.headline(rows[:1]).endswith("it lost in none of them.")

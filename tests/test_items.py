@@ -260,6 +260,13 @@ def test_an_agent_learns_items_and_shows_something_for_every_taste():
     assert agent.version == 5
 
 
+def test_a_prior_is_fitted_when_it_is_due_and_not_for_every_decision(monkeypatch):
+    fits, fit = [], sa.pooled_thompson().__class__.fit
+    monkeypatch.setattr(sa.pooled_thompson().__class__, "fit", lambda *given: fits.append(given) or fit(*given))
+    play(ItemAgent(12, sa.Subsets(2), sa.pooled_thompson(), seed=0, first=300), 200, 0)
+    assert 12 <= len(fits) <= 25
+
+
 def test_known_units_get_slates_of_their_own():
     agent = ItemAgent(12, sa.Subsets(2), seed=0, first=300, personal=True)
     play(agent, 2500, 1, units=True)
@@ -346,8 +353,9 @@ def test_further_arms_change_nothing_that_is_counted():
         assert np.array_equal(getattr(counts.learner.tally, name), getattr(whole, name))
 
 
-def test_a_saved_agent_continues_to_the_last_bit_across_a_refit():
-    first = ItemAgent(12, sa.Subsets(2), seed=5, first=100, growth=1.5, personal=True)
+@pytest.mark.parametrize("policy", [None, sa.pooled_thompson(baseline=[3, 1, 2])])
+def test_a_saved_agent_continues_to_the_last_bit_across_a_refit(policy):
+    first = ItemAgent(12, sa.Subsets(2), policy, seed=5, first=100, growth=1.5, personal=True)
     play(first, 130, 9, units=True)
     waiting = first.ask()
     second = ItemAgent.from_state(json.loads(json.dumps(first.to_state())))

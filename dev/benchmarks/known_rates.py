@@ -1,9 +1,9 @@
 """What a learner earns that knows the rates of a shop, not whose they are: ``python -m dev.benchmarks.known_rates``.
 
-It is Thompson sampling whose prior of each product is the shop's own table of rates, without the products' names. Every
-click is told at once and none is lost. So this learner knows more than any policy of ``python -m dev.earnings``, and is
-told more. The program prints the share of the best slates' earnings, the median and the worst of the draws, by the
-power to which the likelihood is raised (2: as ``pooled_thompson``). Another rule than Thompson sampling may earn more.
+It is Thompson sampling whose prior of each product is the shop's own table of rates, without the products' names
+(``dev.earnings.rivals.KnownRates``). It is told what the shop tells, late. The program prints the share of the best
+slates' earnings, the median and the worst of the draws, by the power to which the likelihood is raised (2: as
+``pooled_thompson``). Another rule than Thompson sampling may earn more.
 
 For shops in which visitors are alike it also prints what no learner can exceed in the mean, if rates of products are
 independent draws from those of the kind of shop. Let a pull cost L. A product is then shown as long as that is worth
@@ -20,51 +20,9 @@ import argparse
 
 import numpy as np
 
-from dev.earnings.shops import KINDS, Shop, draw_shop, greedy_slate
-from superarm.core.arrays import Floats
-
-
-class Posterior:
-    """For each product of one shop, the chance that it is the one with each vector of rates: (n_arms, n_arms)."""
-
-    def __init__(self, rates: Floats, power: float) -> None:
-        self.rates, n_arms = rates, rates.shape[1]
-        self.click, self.none = power * np.log(rates), power * np.log1p(-rates)
-        self.likely = np.zeros((n_arms, n_arms))
-        self.steps = np.tile(np.arange(1, n_arms + 1) / n_arms, (n_arms, 1))
-
-    def draw(self, rng: np.random.Generator) -> Floats:
-        """Rates of every product, (n_segments, n_arms)."""
-        found = (self.steps < rng.random((len(self.steps), 1))).sum(1)
-        return self.rates[:, np.minimum(found, len(found) - 1)]
-
-    def learn(self, segment: int, slate: Floats, clicked: Floats) -> None:
-        """Count what a visitor of a segment did with a slate."""
-        self.likely[slate] += np.where(clicked[:, None], self.click[segment], self.none[segment])
-        weights = np.exp(self.likely[slate] - self.likely[slate].max(1, keepdims=True))
-        self.steps[slate] = np.cumsum(weights, 1) / weights.sum(1, keepdims=True)
-
-
-def serve(shop: Shop, draw: int, power: float, visits: int) -> float:
-    """The share of the best slates' earnings that the learner earns in one draw of a shop."""
-    kind, rng, shares = shop.kind, np.random.default_rng(draw), np.array(shop.kind.shares)
-    phases = shop.means.shape[1]
-    known, earned, best = Posterior(shop.chances[draw, 0], power), 0.0, 0.0
-    for t in range(visits):
-        phase = t * phases // visits
-        p, there = shop.means[draw, phase], shop.for_sale[draw, phase]
-        segment = rng.choice(len(shares), p=shares)
-        q = np.where(there, known.draw(rng), 0.0)
-        covers = kind.form == "items"
-        slate = greedy_slate(q, shares, kind.k) if covers else np.argsort(-q[segment], kind="stable")[: kind.k]
-        if t * phases % visits < phases:
-            top = shop.best_slates(phase)[draw]
-        for which, slates in enumerate((slate, top[segment])):
-            value = shares @ (1.0 - np.prod(1.0 - p[:, slates], 1)) if covers else p[segment, slates].sum()
-            earned, best = (earned + value, best) if which == 0 else (earned, best + value)
-        known.learn(segment, slate, rng.random(len(slate)) < p[segment, slate])
-    return earned / best
-
+from dev.earnings.contest import ServedShop
+from dev.earnings.rivals import KnownRates, knows
+from dev.earnings.shops import HELD_OUT, draw_shop
 
 KNOWN, CLICKS, GRID = 1_500, 300, 400
 """After so many pulls the bound takes a rate as known; the most clicks and the most different rates that it counts."""
@@ -100,15 +58,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--visits", type=int, default=20_000)
-    parser.add_argument("--shop", action="append", help="instead of all held-out shops with clicks")
+    parser.add_argument("--shop", action="append", help="instead of all held-out shops with one slate and clicks")
     options = parser.parse_args()
-    held_out = [name for name, kind in KINDS.items() if kind.held_out and not kind.spread]
-    for name in options.shop or held_out:
+    for name in options.shop or [name for name, kind in HELD_OUT.items() if knows(kind)]:
         shop = draw_shop(name, options.draws)
         if shop.kind.form == "one" and not shop.kind.drifts:
             print(f"{name}: no learner earns more than {bound(name, options.visits):.3f} of the best", flush=True)
         for power in (1.0, 2.0, 3.0):
-            shares = [serve(shop, draw, power, options.visits) for draw in range(options.draws)]
+            earned = ServedShop(shop, KnownRates(shop, power), options.visits).run()
+            shares = earned.policy.sum(1) / earned.best.sum(1)
             print(f"{name}, power {power:g}: {np.median(shares):.3f} of the best, worst {min(shares):.3f}", flush=True)
 
 

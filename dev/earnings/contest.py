@@ -1,6 +1,7 @@
 """The contest: a policy serves the visitors of a shop, click by click, and its earnings are counted at the truth."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,20 @@ from superarm.policies.memory import Memory
 from superarm.simulation.replicate import seeds
 
 LIST = "the list"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a shop is run: what it tells of the outcomes (R, k, n_items), whether it sends its list of every phase, and
+    whether a log of what is told is kept.
+    """
+
+    tell: Callable[[Floats], Floats] = lambda outcome: outcome
+    follows: bool = False
+    logs: bool = False
+
+
+PLAIN = Way()
 
 
 @dataclass
@@ -34,10 +49,11 @@ class ServedShop:
     ``silence=0.0`` makes the same decisions. All draws have the same sequence of segments and of delays.
     """
 
-    def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0) -> None:
+    def __init__(self, shop: Shop, policy: Policy[Any] | None, visits: int, seed: int = 0, way: Way = PLAIN) -> None:
         self.shop, self.kind, self.problem, self.visits = shop, shop.kind, shop.problem, visits
         self.keys = streams.run_keys(seeds(seed, len(shop)))
-        self.policy = None if policy is None else for_context(policy, self.problem)
+        self.policy: Any = None if policy is None else for_context(policy, self.problem)
+        self.way = way
         self.rows, shares = np.arange(len(shop)), np.cumsum(self.kind.shares)
         shared = streams.run_keys([streams.seed_sequence(seed)]).environment
         u = np.array([streams.shared_uniform(shared, t, 2)[0] for t in range(1, visits + 1)])
@@ -46,6 +62,8 @@ class ServedShop:
         self.delays = 1 + np.minimum(late.astype(np.int64), max(self.kind.delay - 1, 0))
         self.clock, self.phase = np.zeros(len(shares), np.int64), -1
         self.told: dict[int, list[tuple[Feedback, Feedback]]] = {}
+        self._packed = np.empty(0) if shop.people is None else np.packbits(shop.people, axis=1)
+        self.log: list[tuple[int, Ints, Floats]] = []  # with ``way.logs``, the phase, slates and outcomes of each visit
         if self.policy is not None:
             self.memory: Memory = self.policy.new_memory(self.problem, len(shop), self.kind.form == "items")
 
@@ -55,7 +73,7 @@ class ServedShop:
         for t in range(1, self.visits + 1):
             self._enter_phase((t - 1) * self.shop.means.shape[1] // self.visits)
             segment = int(self.segments[t - 1])
-            slates = self._list if self.policy is None else self.serve(t, segment)
+            slates = self.serve(t, segment)
             earned.policy[:, t - 1] = self._value(slates, segment)
             earned.present[:, t - 1] = self._list_value[:, segment]
             earned.best[:, t - 1] = self._best_value[:, segment]
@@ -63,8 +81,9 @@ class ServedShop:
 
     def serve(self, t: int, segment: int) -> Ints:
         """Learn what is told at visit ``t``, and choose the slates (R, k) of the visitor, who then answers."""
-        policy: Any = self.policy
-        memory = self.memory
+        if self.policy is None:
+            return self._list
+        policy, memory = self.policy, self.memory
         self._hear(t)
         memory.advance(t)
         view = self._view(t, segment)
@@ -93,11 +112,13 @@ class ServedShop:
 
     def _answer(self, t: int, segment: int, slates: Ints, context: Any) -> None:
         """The visitors look at the slates; what they click is told later, or never."""
-        policy: Any = self.policy
         outcome, seen = self.outcome(t, segment, slates)
-        if policy.rounding == "coin":
+        if self.policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
-        outcome[streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost] = 0.0
+        outcome[self.lost(t)] = 0.0
+        outcome = self.way.tell(outcome)
+        if self.way.logs:
+            self.log.append((self.phase, slates, outcome[:, :, 0].copy()))
         if not self.kind.delay:
             self.memory.learn(Feedback(t, slates, outcome, seen, context))
             return
@@ -109,11 +130,18 @@ class ServedShop:
             pair = (Feedback(t, arms, part, seen, context) for part in (silent.outcome, outcome))
             self.told.setdefault(t + int(self.delays[t - 1]), []).append(tuple(pair))  # type: ignore[arg-type]
 
+    def lost(self, t: int) -> Bools:
+        """Whether what a visitor does is never told, (R,)."""
+        lost: Bools = streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost
+        return lost
+
     def outcome(self, t: int, segment: int, slates: Ints) -> tuple[Floats, Bools | None]:
         """What the visitors do with the slates, (R, k, n_items), and which items are seen: that of their segment."""
         chances = self.shop.chances[self.rows[:, None], self.phase, segment, slates]
         u = streams.uniform(self.keys.environment, t, slates, 2)
-        x = (u[:, :, 0] < chances).astype(float)
+        x = self.kind.visitors.take(chances, slates, u[:, :, 0])
+        if self.kind.bots:
+            x[streams.shared_uniform(self.keys.environment, t, 3)[:, 2] < self.kind.bots] = 1.0
         if self.shop.people is not None:
             first, end = self.shop.groups[segment : segment + 2]
             person = first + (streams.shared_uniform(self.keys.environment, t, 2)[:, 1] * (end - first)).astype(int)
@@ -121,7 +149,7 @@ class ServedShop:
         if self.kind.spread:
             size = np.log(np.take_along_axis(self.shop.amounts, slates, 1)) - self.kind.spread**2 / 2.0
             z = streams.normal(u[:, :, 1])
-            x *= np.minimum(1.0, np.exp(size + self.kind.spread * z))
+            x *= np.minimum(1.0, np.exp(size + self.kind.spread * z) / self.kind.limit)
         if self.kind.form != "items":
             return x[:, :, None], None
         here = np.arange(len(self.kind.shares)) == segment
@@ -133,18 +161,29 @@ class ServedShop:
             return
         shop, self.phase = self.shop, phase
         self._for_sale = shop.for_sale[:, phase]
-        ranked = np.argsort(~self._for_sale[:, shop.ranking], axis=1, kind="stable")[:, : self.kind.k]
-        self._list = shop.ranking[ranked]
+        ranking = shop.ranking if shop.lists is None else shop.lists[phase]
+        ranked = np.argsort(~self._for_sale[:, ranking], axis=1, kind="stable")[:, : self.kind.k]
+        self._list = ranking[ranked]
+        if self.way.follows and phase:
+            self._follow(phase)
         best, segments = shop.best_slates(phase), range(len(self.kind.shares))
         self._list_value = np.stack([self._value(self._list, n) for n in segments], 1)
         self._best_value = np.stack([self._value(best[:, n], n) for n in segments], 1)
 
+    def _follow(self, phase: int) -> None:
+        """Go on with the list of a phase, as ``Agent.change_baseline`` does; what was learnt stays."""
+        self.policy, old = replace(self.policy, baseline=tuple(self.shop.ranking_of(phase))), self.memory
+        self.memory = self.policy.new_memory(self.problem, len(self.shop), self.kind.form == "items")
+        self.memory.inherit(old, phase * self.visits // self.shop.means.shape[1])
+
     def _value(self, slates: Ints, segment: int) -> Floats:
         """What the slates (R, k) earn in expectation, from a visitor of a segment or, if one is for all, from any."""
         if self.shop.people is not None:
-            return np.take_along_axis(self.shop.people, slates[:, None, :], 2).any(2).mean(1)
+            reached = np.bitwise_or.reduce(np.take_along_axis(self._packed, slates[:, None, :], 2), 2)
+            return np.bitwise_count(reached).sum(1) / self.shop.people.shape[1]
         p = self.shop.means[:, self.phase]
-        if self.kind.form != "items":
-            return p[self.rows[:, None], segment, slates].sum(1)
+        if not self.kind.reaches:
+            shown = p[self.rows[:, None], segment, slates]
+            return self.kind.visitors.chances(shown, slates).sum(1)
         shown = p[self.rows[:, None], :, slates]  # (R, k, n_segments)
         return (1.0 - np.prod(1.0 - shown, 1)) @ np.array(self.kind.shares)

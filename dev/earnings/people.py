@@ -21,28 +21,30 @@ def real_shops() -> list[str]:
     return [name for name, file in FILES.items() if any(cache_directory().glob(file))]
 
 
-def draw_real(name: str, draws: int) -> Shop:
+def draw_real(name: str, draws: int, first: int = 0) -> Shop:
     """A shop on a data set; draws differ in the list, and in who comes when."""
     path = next(cache_directory().glob(FILES[name]))
     if name == MOVIELENS:  # one item: nothing is known of who comes
         liked = read_movielens_100k(path).liked > 0.0
-        return _shop(name, liked.mean(0)[None], np.ones(1), 5, draws, liked, (0, len(liked)))
+        return _shop(name, liked.mean(0)[None], np.ones(1), 5, range(first, first + draws), liked, (0, len(liked)))
     clicks = read_open_bandit(path)
-    return _shop(name, clicks.p.T, clicks.shares, 3, draws)
+    return _shop(name, clicks.p.T, clicks.shares, 3, range(first, first + draws))
 
 
 def _shop(
-    name: str, p: Floats, shares: Floats, k: int, draws: int, people: Bools | None = None, groups: object = ()
+    name: str, p: Floats, shares: Floats, k: int, draws: range, people: Bools | None = None, groups: object = ()
 ) -> Shop:
     n_arms = p.shape[1]
     kind = Kind(lambda rng: Draft(p), n_arms, k, "items", tuple(shares.tolist()), held_out=True)
     place, order = common_places(name, n_arms)
-    by_rank = [_rank(np.random.default_rng([len(name), number]), p, shares, people) for number in range(draws)]
+    by_rank = [_rank(np.random.default_rng([len(name), number]), p, shares, people) for number in draws]
     arms = np.stack([ranking[order] for ranking in by_rank])  # the product behind each arm, in each draw
     chances = np.stack([p[:, own] for own in arms])[:, None]
     tables = None if people is None else np.stack([people[:, own] for own in arms])
-    everything = np.ones((draws, 1, n_arms), bool)
-    return Shop(name, kind, make_problem(kind), chances, everything, np.ones((draws, n_arms)), place, tables, groups)
+    everything = np.ones((len(draws), 1, n_arms), bool)
+    return Shop(
+        name, kind, make_problem(kind), chances, everything, np.ones((len(draws), n_arms)), place, tables, groups
+    )
 
 
 def _rank(rng: np.random.Generator, p: Floats, shares: Floats, people: Bools | None) -> np.ndarray:

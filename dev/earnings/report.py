@@ -1,6 +1,7 @@
 """The contest's tables and its figure."""
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -8,18 +9,30 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from dev.earnings.assumptions import CASES
 from dev.earnings.contest import Earnings
 from superarm.core.arrays import Floats, Ints
 
 FIRST, EARLY = 1_000, 5_000
 """The visits after which earnings are shown, besides all of them."""
 
+LIST, LEARNT = "pooled_thompson, list", "learnt items"
+FROM_LIST, REMEDIED = "from the list", "with the remedy"
+"""Policies that the report names: two of the contest, and what is done where assumptions fail."""
+
+WORDS, SEPARATOR = 15, " || "
+"""So many words of a warning are in the table, and what stands between warnings."""
+
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of ``earnings.csv``, as they are written or as they are read."""
+
 
 @dataclass
 class Entry:
     """What one policy earned in one shop: cumulative sums (R, n) after ``visits`` (n,), and when each draw was ahead.
 
-    ``ahead`` (R,) is the visit from which on the policy's sum stays above the list's; more than all if never.
+    ``ahead`` (R,) is the visit from which on the policy's sum stays above the list's; more than all if never. ``says``
+    is what the service warns of.
     """
 
     shop: str
@@ -30,17 +43,24 @@ class Entry:
     present: Floats
     best: Floats
     ahead: Ints
+    says: str = ""
 
     def relative(self, visit: int) -> Floats:
         """Earnings of the first visits relative to those of the list, (R,)."""
         at = int(np.searchsorted(self.visits, min(visit, int(self.visits[-1]))))
         return np.asarray(self.earned[:, at] / self.present[:, at])
 
+    def last_half(self) -> Floats:
+        """Earnings of the last half of the visits relative to those of the best slates, (R,)."""
+        at = int(np.searchsorted(self.visits, max(1, int(self.visits[-1]) // 2)))
+        earned, best = (part[:, -1] - part[:, at] for part in (self.earned, self.best))
+        return np.asarray(earned / best)
+
 
 def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Entry:
     """The sums of a run at some two hundred visits."""
     n = earnings.policy.shape[1]
-    marks = [FIRST, EARLY, max(1, n - FIRST), n]
+    marks = [FIRST, EARLY, max(1, n // 2), n]
     visits = np.unique(np.concatenate([np.geomspace(1, n, 200).astype(np.int64), [v for v in marks if v <= n]]))
     earned, present, best = (np.cumsum(part, 1) for part in (earnings.policy, earnings.present, earnings.best))
     behind = earned <= present
@@ -129,21 +149,101 @@ def format_table(entries: list[Entry]) -> str:
     return "\n".join(lines)
 
 
-def format_summary(entries: list[Entry]) -> str:
-    """Means over shops for each policy, those for development and those held out apart, in Markdown."""
+def gather(rows: Rows, part: str) -> tuple[float, float]:
+    """The mean over shops, and half of the width of its 95 % interval over draws, which shops have of their own."""
+    errors = [float(row[f"{part}_error"]) for row in rows]
+    return float(np.mean([float(row[part]) for row in rows])), float(np.linalg.norm(errors)) / len(rows)
+
+
+def choose(rows: Rows, policy: str) -> Rows:
+    """The rows of a policy in the shops that were held out."""
+    return [row for row in rows if row["policy"] == policy and str(row["held_out"]) == "True"]
+
+
+def format_summary(rows: Rows) -> str:
+    """Means over the held-out shops for each policy, in Markdown, from the rows of ``earnings.csv``."""
     names = ["policy", "shops", "first 1,000", "first 5,000", "all visits", "of the best", "draws above the list"]
-    lines = ["| " + " | ".join([*names, "weakest shop", "worst draw"]) + " |", "|---|---|" + "---:|" * len(names)]
-    for policy in dict.fromkeys(entry.policy for entry in entries):
-        for held_out in (False, True):
-            rows = [make_row(one) for one in entries if (one.policy, one.held_out) == (policy, held_out)]
-            if rows:
-                parts = ("first_1000", "first_5000", "total", "share_of_best")
-                means = [f"{np.mean([getattr(row, part) for row in rows]):.2f}" for part in parts]
-                above = f"{np.mean([row.draws_above_list for row in rows]):.0%}"
-                kind = f"{len(rows)} {'held out' if held_out else 'for development'}"
-                weakest = min(rows, key=lambda row: row.total)
-                least = [f"{weakest.total:.2f}, {weakest.shop}", f"{min(row.worst_total for row in rows):.2f}"]
-                lines.append("| " + " | ".join([f"`{policy}`", kind, *means, above, *least]) + " |")
+    lines = ["| " + " | ".join([*names, "weakest shop", "worst draw"]) + " |", "|---|" + "---:|" * (len(names) + 1)]
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = choose(rows, policy)
+        if own:
+            means = ["{:.2f} ± {:.2f}".format(*gather(own, part)) for part in ("first_1000", "first_5000", "total")]
+            best, above = (np.mean([float(row[part]) for row in own]) for part in ("share_of_best", "draws_above_list"))
+            weakest = min(own, key=lambda row: float(row["total"]))
+            least = [f"{float(weakest['total']):.2f}, {weakest['shop']}"]
+            least.append(f"{min(float(row['worst_total']) for row in own):.2f}")
+            cells = [f"`{policy}`", str(len(own)), *means, f"{best:.2f}", f"{above:.0%}", *least]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def headline(rows: Rows) -> str:
+    """What the page and README say, from the rows of ``earnings.csv``: real people first, and where it loses."""
+    real, own = (choose(rows, policy) for policy in (LEARNT, LIST))
+    known = {row["shop"]: row for row in own}
+    words = []
+    for row in real:
+        plain = known[row["shop"]]
+        words.append(
+            f"On real people ({row['shop']}), an agent that learns their tastes earned {_say(row, 'total')} the shop's "
+            f"list over 20,000 visits, and {_say(row, 'first_1000')} it in the first 1,000; the default, which starts "
+            f"from the list and learns no tastes, earned {_say(plain, 'total')} the list."
+        )
+    mean: dict[str, float] = {}
+    for part in ("total", "first_1000"):
+        mean[part], mean[f"{part}_error"] = gather(own, part)
+    lost = [f"{row['shop']} ({_say(row, 'total')} it)" for row in own if float(row["total"]) < 1.0]
+    where = f"it lost in {' and '.join(lost)}" if lost else "it lost in none of them"
+    words.append(
+        f"In the mean of all {len(own)} held-out shops, the default, starting from the list, earned "
+        f"{_say(mean, 'total')} the list over 20,000 visits and {_say(mean, 'first_1000')} it in the first 1,000; "
+        f"{where}."
+    )
+    return " ".join(words)
+
+
+def _say(row: Mapping[str, Any], part: str) -> str:
+    beyond, error = 100.0 * float(row[part]) - 100.0, 100.0 * float(row[f"{part}_error"])
+    return f"{abs(beyond):.1f} % (± {error:.1f}) {'less' if beyond < 0.0 else 'more'} than"
+
+
+CASE_HEADER = ["shop", "what fails", "from the list", "worst", "the service says", "remedy", "with it", "worst"]
+
+
+def list_cases(entries: list[Entry]) -> list[dict[str, Any]]:
+    """A row for every shop whose assumptions fail: what the default earns there, and what it earns with the remedy."""
+    rows = []
+    for name in dict.fromkeys(entry.shop for entry in entries):
+        row: dict[str, Any] = {"shop": name, "fails": CASES[name].fails}
+        for entry in (one for one in entries if one.shop == name):
+            start, made = ("remedy_" if entry.policy == REMEDIED else ""), make_row(entry)
+            parts = ("first_1000", "total", "total_error", "worst_first_1000", "worst_total")
+            row |= {start + part: getattr(made, part) for part in parts}
+            row |= {} if entry.policy == REMEDIED else {"says": entry.says}
+        remedy = CASES[name].remedy
+        rows.append(row | {"remedy": "" if remedy is None else remedy.words})
+    return rows
+
+
+def shorten(says: str) -> str:
+    """The beginning of each of the warnings, which are in full in ``assumptions.csv``."""
+    short = []
+    for line in filter(None, says.split(SEPARATOR)):
+        words = line.split()
+        short.append(" ".join(words[:WORDS]) + (" …" if len(words) > WORDS else ""))
+    return "; ".join(short)
+
+
+def format_cases(rows: list[dict[str, Any]]) -> str:
+    """The rows of ``list_cases`` in Markdown."""
+    lines = ["| " + " | ".join(CASE_HEADER) + " |", "|---|---|---:|---:|---|---|---:|---:|"]
+    for row in rows:
+        cells = [row["shop"], row["fails"], f"{float(row['total']):.2f} ± {float(row['total_error']):.2f}"]
+        cells += [f"{float(row['worst_total']):.2f}", shorten(row["says"]) or "nothing", row["remedy"]]
+        if row["remedy"]:
+            cells += [f"{float(row['remedy_total']):.2f} ± {float(row['remedy_total_error']):.2f}"]
+            cells += [f"{float(row['remedy_worst_total']):.2f}"]
+        lines.append("| " + " | ".join([*cells, *[""] * (len(CASE_HEADER) - len(cells))]) + " |")
     return "\n".join(lines)
 
 
@@ -152,6 +252,7 @@ def list_draws(entry: Entry) -> list[dict[str, Any]]:
     relative: dict[str, Any] = {f"first_{visit}": entry.relative(visit) for visit in (FIRST, EARLY)}
     relative["total"] = entry.relative(int(entry.visits[-1]))
     relative |= {"share_of_best": entry.earned[:, -1] / entry.best[:, -1]}
+    relative |= {"last_half_of_best": entry.last_half()}
     relative |= {"list_of_best": entry.present[:, -1] / entry.best[:, -1], "ahead_after": entry.ahead}
     same = {"shop": entry.shop, "held_out": entry.held_out, "policy": entry.policy}
     return [
@@ -161,19 +262,60 @@ def list_draws(entry: Entry) -> list[dict[str, Any]]:
 
 
 def write_report(entries: list[Entry], directory: Path) -> list[Path]:
-    """Write ``earnings.md``, ``earnings.csv``, ``draws.csv`` and ``earnings.png``; their paths."""
+    """Write ``earnings.md``, the tables ``earnings``, ``draws``, ``curves`` and ``assumptions``, and a figure."""
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / name for name in ("earnings.md", "earnings.csv", "draws.csv", "earnings.png")]
-    paths[0].write_text(f"{format_summary(entries)}\n\n{format_table(entries)}\n", encoding="utf-8")
-    _write_rows(paths[1], [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in entries])
-    _write_rows(paths[2], [row for entry in entries for row in list_draws(entry)])
-    draw_figure(entries, paths[3])
+    contest = [entry for entry in entries if entry.policy not in (FROM_LIST, REMEDIED)]
+    cases = list_cases([entry for entry in entries if entry.policy in (FROM_LIST, REMEDIED)])
+    rows = [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in contest]
+    tables = {
+        "earnings": rows,
+        "draws": [row for entry in entries for row in list_draws(entry)],
+        "curves": [row for entry in contest for row in list_curve(entry)],
+        "assumptions": cases,
+    }
+    parts = [headline(rows)] if choose(rows, LIST) else []
+    parts += [format_summary(rows), format_table(contest)] if contest else []
+    parts += [format_cases(cases)] if cases else []
+    paths = [directory / "earnings.md", *(directory / f"{name}.csv" for name, found in tables.items() if found)]
+    paths[0].write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    for path in paths[1:]:
+        _write_rows(path, tables[path.stem])
+    if contest:
+        paths.append(directory / "earnings.png")
+        draw_figure(contest, paths[-1])
     return paths
+
+
+def publish(directory: Path, docs: Path) -> None:
+    """Put the tables and the figure into the documentation: the page, its files, and README's sentence."""
+    for name in ("earnings.csv", "assumptions.csv", "earnings.png"):
+        (docs / "background" / name).write_bytes((directory / name).read_bytes())
+    with (directory / "earnings.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with (directory / "assumptions.csv").open(newline="", encoding="utf-8") as file:
+        cases = list(csv.DictReader(file))
+    parts = {"headline": headline(rows), "summary": format_summary(rows), "assumptions": format_cases(cases)}
+    for page in (docs / "background" / "earnings.md", docs.parent / "README.md"):
+        text = page.read_text(encoding="utf-8")
+        for name, part in parts.items():
+            first, last = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+            if first in text:
+                before, after = text.split(first)[0], text.split(last)[1]
+                line = "\n" if before.endswith("\n") else ""  # otherwise within a paragraph
+                text = f"{before}{first}{line}{part}{line}{last}{after}"
+        page.write_text(text, encoding="utf-8")
+
+
+def list_curve(entry: Entry) -> list[dict[str, Any]]:
+    """Earnings so far over those of the list, at some visits, in the mean of the draws."""
+    ratio = (entry.earned / entry.present).mean(0)
+    same = {"shop": entry.shop, "policy": entry.policy}
+    return [same | {"visits": int(n), "ratio": float(x)} for n, x in zip(entry.visits, ratio, strict=True) if n >= 10]
 
 
 def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
         writer.writeheader()
         writer.writerows(rows)
 

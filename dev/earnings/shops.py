@@ -12,7 +12,8 @@ from zlib import crc32
 
 import numpy as np
 
-from superarm.actions import Subsets
+from dev.earnings.visitors import ALONE, Choosers, Visitors
+from superarm.actions import Actions, Subsets
 from superarm.context import Context, Features
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.problem import Problem
@@ -25,21 +26,27 @@ class Draft(NamedTuple):
     """One draw of a shop: chances (n_phases, n_segments, n_arms), and which products are for sale in which phase.
 
     A purchase is worth ``amounts`` (n_arms,) of the largest one that counts, in the mean; None: every click counts 1.
+    ``lists`` (n_phases, n_arms) are the rankings of the phases, if the list moves.
     """
 
     chances: Floats
     for_sale: Bools | None = None
     amounts: Floats | None = None
+    lists: Ints | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of shop: the generator and what all its draws have in common.
 
-    ``form`` is ``one`` (one slate for all visitors, who are alike), ``items`` (one slate for all, segments are items)
-    or ``context`` (a slate for each segment). A click is told up to ``delay`` visits later, and with the chance
-    ``lost`` never; what is not clicked is never told. A purchase varies by ``spread``, the deviation of its logarithm.
-    With ``drifts`` the taste of visitors changes.
+    ``form`` is ``one`` (one slate for all visitors, who are alike), ``items`` (one slate for all, segments are items),
+    ``context`` (a slate for each segment) or ``hidden`` (one slate for all; segments exist, and nobody knows them). A
+    click is told up to ``delay`` visits later, and with the chance ``lost`` never; what is not clicked is never told. A
+    purchase varies by ``spread``, the deviation of its logarithm; ``limit`` is the amount that counts 1, and more is
+    told as 1, whereas earnings count ``in_full`` or as they are told. With ``drifts`` the taste of visitors changes.
+    ``visitors`` says what the products of a page do to one another, ``bots`` which share of visits click everything,
+    ``rule`` is the rule that slates obey, if there is one, and ``goal`` which share of the best slates' earnings the
+    list has: between two shares. With None the generator gives products in the list's order.
     """
 
     make: Callable[[Rng], Draft]
@@ -52,6 +59,17 @@ class Kind:
     spread: float = 0.0
     drifts: bool = False
     held_out: bool = False
+    visitors: Visitors = ALONE
+    bots: float = 0.0
+    limit: float = 1.0
+    in_full: bool = False
+    goal: tuple[float, float] | None = (0.6, 0.98)
+    rule: Actions | None = None
+
+    @property
+    def reaches(self) -> bool:
+        """Whether a visit counts once, if anything is taken; otherwise clicks add up."""
+        return self.form in ("items", "hidden")
 
 
 @dataclass(frozen=True)
@@ -59,8 +77,9 @@ class Shop:
     """Draws of one kind of shop, R of them, as arrays: (R, n_phases, n_segments, n_arms) and so on.
 
     ``ranking`` (n_arms,) is the shop's own ranking of its products, the same in all draws: its first places that are
-    for sale are the present list. Where visitors are known people, ``people`` (R, n_people, n_arms) says who takes
-    what, and those of segment n are from ``groups[n]`` to ``groups[n + 1] - 1``.
+    for sale are the present list; ``lists`` (n_phases, n_arms) are those of a list that moves. Where visitors are known
+    people, ``people`` (R, n_people, n_arms) says who takes what, and those of segment n are from ``groups[n]`` to
+    ``groups[n + 1] - 1``.
     """
 
     name: str
@@ -72,10 +91,13 @@ class Shop:
     ranking: Ints
     people: Bools | None = None
     groups: Any = ()
+    lists: Ints | None = None
     means: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         factor = mean_amount(self.amounts, self.kind.spread) if self.kind.spread else np.ones_like(self.amounts)
+        if self.kind.in_full:
+            factor = self.amounts
         object.__setattr__(self, "means", self.chances * factor[:, None, None, :])
 
     def __len__(self) -> int:
@@ -84,7 +106,12 @@ class Shop:
     @property
     def known_ranking(self) -> list[int]:
         """The ranking that the shop can give on the first day: of the products that are for sale then."""
-        return self.ranking[: self.for_sale[0, 0].sum()].tolist()  # type: ignore[no-any-return]
+        return self.ranking_of(0)
+
+    def ranking_of(self, phase: int) -> list[int]:
+        """The ranking that the shop can give in a phase: of the products that are for sale then."""
+        ranking = self.ranking if self.lists is None else self.lists[phase]
+        return ranking[self.for_sale[0, phase, ranking]].tolist()  # type: ignore[no-any-return]
 
     def best_slates(self, phase: int) -> Ints:
         """The best slate of each draw for each segment in a phase, (R, n_segments, k)."""
@@ -103,15 +130,15 @@ def mean_amount(amounts: Floats, spread: float) -> Floats:
     return amounts * ndtr(-(middle + spread**2) / spread) + ndtr(middle / spread)
 
 
-def draw_shop(name: str, draws: int, first: int = 0) -> Shop:
-    """Draws of the kind ``name``."""
-    kind = KINDS[name]
+def draw_shop(name: str, draws: int, first: int = 0, kind: Kind | None = None) -> Shop:
+    """Draws of the kind ``name``, or of another way in which its owner could set it up."""
+    kind = KINDS[name] if kind is None else kind
     drafts = [_draw(name, kind, number) for number in range(first, first + draws)]
     place, order = common_places(name, kind.n_arms)
-    chances, for_sale, amounts = (
-        np.stack([np.asarray(part)[..., order] for part in parts]) for parts in zip(*drafts, strict=True)
-    )
-    return Shop(name, kind, make_problem(kind), chances, for_sale, amounts, place)
+    parts = [[getattr(draft, part) for draft in drafts] for part in ("chances", "for_sale", "amounts")]
+    chances, for_sale, amounts = (np.stack([part[..., order] for part in those]) for those in parts)
+    lists = None if drafts[0].lists is None else place[drafts[0].lists]  # the same in all draws
+    return Shop(name, kind, make_problem(kind), chances, for_sale, amounts, place, lists=lists)
 
 
 def common_places(name: str, n_arms: int) -> tuple[Ints, Ints]:
@@ -129,13 +156,15 @@ def _draw(name: str, kind: Kind, number: int) -> Draft:
     phases = max(len(chances), len(for_sale))
     chances = np.repeat(chances, phases // len(chances), 0)
     amounts = np.ones(kind.n_arms) if draft.amounts is None else draft.amounts
+    if kind.goal is None:
+        return Draft(chances, for_sale, amounts, draft.lists)
     ranking = rank_products(rng, chances[0] * amounts, for_sale[0], kind)
     return Draft(chances[:, :, ranking], for_sale[:, ranking], amounts[ranking])
 
 
 def rank_products(rng: Rng, p: Floats, for_sale: Bools, kind: Kind) -> Ints:
-    """A noisy ranking of products, the noise such that its first k earn a share in 0.6 to 0.98 of the best slate."""
-    shares, goal, noise = np.array(kind.shares), rng.uniform(0.6, 0.98), rng.normal(size=kind.n_arms)
+    """A noisy ranking of products, the noise such that its first k earn a share of the best slate as ``goal`` says."""
+    shares, goal, noise = np.array(kind.shares), rng.uniform(*kind.goal or (1.0, 1.0)), rng.normal(size=kind.n_arms)
     sold_out = np.where(for_sale, 0.0, -99.0)
     mean = np.log(shares @ p) + sold_out
     best = slate_values(p, best_slates(p, for_sale, kind), kind) @ shares
@@ -150,10 +179,12 @@ def rank_products(rng: Rng, p: Floats, for_sale: Bools, kind: Kind) -> Ints:
 def best_slates(p: Floats, for_sale: Bools, kind: Kind) -> Ints:
     """The best slate for each segment at the means ``p`` (n_segments, n_arms); one for all unless there are contexts.
 
-    With segments as items it is the greedy one.
+    It is the greedy one where products of a slate do something to one another, or to what is reached.
     """
     there = np.where(for_sale, p, 0.0)
-    if kind.form != "items":
+    if isinstance(kind.visitors, Choosers):
+        return np.stack([best_choice(row, kind) for row in there])
+    if not kind.reaches:
         return np.argsort(-there, axis=1)[:, : kind.k]
     return np.tile(greedy_slate(there, np.array(kind.shares), kind.k), (len(p), 1))
 
@@ -170,15 +201,28 @@ def greedy_slate(p: Floats, shares: Floats, k: int) -> Ints:
     return np.array(slate)
 
 
+def best_choice(p: Floats, kind: Kind) -> Ints:
+    """The slate of which most is taken, found greedily, (k,)."""
+    slate = np.empty(0, np.int64)
+    for _ in range(kind.k):
+        more = np.column_stack([np.tile(slate, (len(p), 1)), np.arange(len(p))])
+        worth = kind.visitors.chances(p[more], more).sum(1)
+        worth[slate] = -1.0
+        slate = np.append(slate, worth.argmax())
+    return slate
+
+
 def slate_values(p: Floats, slates: Ints, kind: Kind) -> Floats:
-    """What a visitor of each segment brings, (n_segments,): clicks, or whether there is one if segments are items."""
-    shown = np.take_along_axis(p, slates, 1)
-    return 1.0 - np.prod(1.0 - shown, 1) if kind.form == "items" else shown.sum(1)
+    """What a visitor of each segment brings, (n_segments,): clicks, or whether there is one if it ``reaches``."""
+    shown = kind.visitors.chances(np.take_along_axis(p, slates, 1), slates)
+    return 1.0 - np.prod(1.0 - shown, 1) if kind.reaches else shown.sum(1)
 
 
 def make_problem(kind: Kind) -> Problem:
     """The problem of a kind of shops, as its owner would write it."""
-    actions = Subsets(kind.k)
+    actions = kind.rule or Subsets(kind.k)
+    if kind.form == "hidden":
+        return Problem(kind.n_arms, 1, Coverage(), actions)
     if kind.form == "items":
         return Problem(kind.n_arms, len(kind.shares), Coverage(), actions, weights=kind.shares)
     segments = [str(n) for n in range(len(kind.shares))]

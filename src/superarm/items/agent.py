@@ -101,6 +101,7 @@ class ItemAgent:
         action = self.counts.choose(learner.view(self.t, self._choosing, learner.playable(eligible)), own)
         if not len(action):
             raise InvalidArgument("eligible", "no slate can be formed", "make enough arms eligible")
+        learner.bring_up_to_date(None, self.t)
         self._pend(Decision(name, self.t, action, tuple(learner.arms.all[j] for j in action.tolist())), unit, known)
         return self._pending[name][0]
 
@@ -169,6 +170,7 @@ class ItemAgent:
                 for one, unit, x in self._pending.values()
             ],
             "told": counts.to_plain(),
+            "fitted": {name: part.tolist() for name, part in counts.learner.memory.beside().items()},
         }
 
     @classmethod
@@ -185,6 +187,7 @@ class ItemAgent:
         rows = to_rows(list(counts.told.values()), len(names))
         counts.adopt(Items(shares, p, level, rates, STRENGTH, state["z"], rows, tuple(names), effects, scale), since)
         counts.due = due
+        counts.learner.memory.take_beside({name: np.array(part) for name, part in state.get("fitted", {}).items()})
         for name, t, action, unit, x in state["pending"]:
             made._pend(Decision(name, t, np.array(action), tuple(names[j] for j in action)), unit, _array(x))
         return made
