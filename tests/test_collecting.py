@@ -1,4 +1,4 @@
-"""The tests of the first tier are collected in five seconds of processor time, on the usual machine."""
+"""The tests of the first tier are collected in six seconds of processor time, on the usual machine."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.tiers import slowness
 pytestmark = pytest.mark.slow("the time of collecting")
 
 
-def test_the_first_tier_is_collected_in_five_seconds():
+def test_the_first_tier_is_collected_in_six_seconds():
     """The second time: the first has compiled them."""
     taken = []
     for _ in range(2):
@@ -21,4 +21,4 @@ def test_the_first_tier_is_collected_in_five_seconds():
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
         subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[1], env=environment)
         taken.append(sum(os.times()[2:4]) - sum(before[2:4]))
-    assert min(taken) < 5.0 * slowness()
+    assert min(taken) < 6.0 * slowness()

@@ -199,6 +199,8 @@ def warn_of_gap(learner: ProblemState, earned: Earned | None) -> str | None:
     estimated = earned.realised.value - value
     if abs(value) <= max(reach, LARGE_SHARE * abs(estimated)):
         return None
+    if value > 0.0 and learner.settings.control > 0.0:
+        return None  # the control share says what is earned
     return (
         f"{words.many('slate')} earn {'more' if value > 0.0 else 'less'} than the estimates say: "
         f"{earned.realised.value:.3g} instead of {estimated:.3g} per {words.one('decision')}; "

@@ -60,7 +60,8 @@ class Endpoint:
         query = parse_query(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True), operation.query)
         path = {name: value.replace(ENCODED_SLASH.decode(), "/") for name, value in scope["path_params"].items()}
         if "name" in path:
-            await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
+            creates = operation.method == "PUT" and operation.creates
+            await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=creates)
         body: Any = await service.bodies.read(receive, headers)
         if operation.body is not None:
             require_json(headers)
