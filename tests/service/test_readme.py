@@ -26,10 +26,7 @@ def run_curls(page, server):
 
 
 @pytest.mark.needs("curl")
-@pytest.mark.parametrize(
-    ("page", "n"),
-    [("guides/shop.md", 6), ("guides/service.md", 15)],
-)
+@pytest.mark.parametrize(("page", "n"), [("guides/shop.md", 6), ("guides/service.md", 15)])
 def test_every_curl_command_of_a_page_is_answered(page, n, tmp_path):
     """Review, A11: four of them sent no content type, which is 415."""
     with Server("superarm.db", cwd=tmp_path) as server:
