@@ -9,8 +9,8 @@ N_j and visits count what the policy decided while the list was this one: past d
 sharpen the estimates, and neither charge nor credit the account. In the visits in which an arm was shown that is sold
 out now, the list is charged with that arm, not with the one in its place. An arm that stands in for one of the list is
 worth as much as the worst of the list until it is known. Where arms off the list have earned less than estimated, what
-they have really earned counts, less what may be luck. Of lists that cannot be improved 6 % lost more than
-5 % at some time (``python -m dev.benchmarks.best_list``): this is measured, and not proved.
+they have really earned counts, less what may be luck. What lists lose that cannot be improved is measured,
+and not proved: ``python -m dev.benchmarks.best_list``.
 
 A batch replaces arms of the list, or of the best batch at the estimates, only while the room suffices. The worth of the
 arms of the list is increased by one standard deviation on both sides: a listed arm that was unlucky early, and is shown
