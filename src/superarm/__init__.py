@@ -7,7 +7,7 @@ worth of a batch is a nonlinear function of its arms.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
 
 if TYPE_CHECKING:
     from superarm import actions as actions
