@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from superarm import __version__
 from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.experiments.commands import bounds, compare, report, reproduce, run
 from superarm.offline.commands import evaluate
@@ -67,7 +68,7 @@ def replace_unknown_characters() -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check found a fault, 2 an error that you can correct, 130 interrupted.",
 )
-@click.version_option(package_name="superarm", prog_name="superarm")
+@click.version_option(__version__, prog_name="superarm")
 def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
