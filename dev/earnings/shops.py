@@ -111,7 +111,7 @@ class Shop:
     def ranking_of(self, phase: int) -> list[int]:
         """The ranking that the shop can give in a phase: of the products that are for sale then."""
         ranking = self.ranking if self.lists is None else self.lists[phase]
-        return ranking[self.for_sale[0, phase, ranking]].tolist()  # type: ignore[no-any-return]
+        return ranking[self.for_sale[0, phase, ranking]].tolist()
 
     def best_slates(self, phase: int) -> Ints:
         """The best slate of each draw for each segment in a phase, (R, n_segments, k)."""

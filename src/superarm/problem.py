@@ -218,7 +218,7 @@ class Problem(Component):
         if hasattr(p, "tocsr") and not dense and Sparse.of(p) != self.support:
             remedy = "store exactly the entries of the support, zeros included"
             raise InvalidArgument(name, "stores other entries than the support", remedy)
-        return self.support.to_entries(values)  # type: ignore[no-any-return]
+        return self.support.to_entries(values)
 
     @property
     def floor(self) -> float:
@@ -236,7 +236,7 @@ class Problem(Component):
     def gradient(self, p: Any, action: Any) -> Floats:
         """The derivatives of r(action; p) with respect to p, in the shape of p; zero for arms outside of ``action``."""
         flat = self.reward.gradient(self, self.entries(p), self.action(action))
-        return self.support.to_user(flat[0])  # type: ignore[no-any-return]
+        return self.support.to_user(flat[0])
 
     def gain(self, p: Any, action: Any, arm: int) -> float:
         """The marginal gain r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""

@@ -153,7 +153,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _control_slate(self, segment: str, none: Any = None) -> list[int]:
         found = self.control.slates.get(segment) or self.control.slates.get(EVERYBODY) or [none]
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
     def inclusion(self) -> dict[str, Floats]:
         """The chance of each arm to be in the slate, by segment: exact, since it is counted in the table."""

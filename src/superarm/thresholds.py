@@ -115,7 +115,7 @@ class Thresholds(Component):
     @cached_property
     def worth(self) -> Floats:
         """What a best score at each edge is worth."""
-        return self.edges if self.utility is None else self.utility  # type: ignore[no-any-return]
+        return self.edges if self.utility is None else self.utility
 
     @property
     def floor(self) -> float:
@@ -134,7 +134,7 @@ class Thresholds(Component):
 
     def decode(self, parts: Any) -> Floats:
         """The scores (…,) of parts of bins (…, bins), or mean scores of their means."""
-        return self.edges[0] + np.asarray(parts, float) @ np.diff(self.edges)  # type: ignore[no-any-return]
+        return self.edges[0] + np.asarray(parts, float) @ np.diff(self.edges)
 
     def value(self, scores: Any) -> Floats:
         """What best scores (…,) are worth; beyond the ends, as much as the ends."""

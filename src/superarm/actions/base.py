@@ -56,7 +56,7 @@ class Actions(Component):
     @property
     def any_worth(self) -> bool:
         """Whether ``heaviest`` finds the heaviest batch also if arms are worth less than 0."""
-        return self.matroid  # type: ignore[no-any-return]
+        return self.matroid
 
     @property
     def exchange(self) -> float:

@@ -111,7 +111,7 @@ def design_of(problem: "Problem") -> Design:
     held = problem.__dict__.get("_design")
     if held is None:
         held = problem.__dict__["_design"] = make_design(problem.context, problem.n_arms, problem.n_items)
-    return held  # type: ignore[no-any-return]
+    return held
 
 
 class Places(NamedTuple):

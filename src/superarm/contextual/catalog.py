@@ -178,7 +178,7 @@ def for_context(policy: Any, problem: Problem) -> Policy[Any]:
         if policy.reads_context:
             wrong = f"{type(policy).__name__} needs a context"
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
-        return policy  # type: ignore[no-any-return]
+        return policy
     model = problem.context.model
     if isinstance(policy, Wrapper) and (policy.forgets or policy.reads_context):
         inner: Any = for_context(policy.policy, problem)
@@ -189,7 +189,7 @@ def for_context(policy: Any, problem: Problem) -> Policy[Any]:
         _fit(policy, problem)
         if isinstance(policy, LogisticPolicy) and is_one_hot(problem.context, design_of(problem)):
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
-        return policy  # type: ignore[no-any-return]
+        return policy
     if isinstance(model, Segments):
         shared = policy.shares_segments and isinstance(problem.support, Dense)
         return _fit(policy if shared else SegmentPolicy(policy, model.pooling), problem)

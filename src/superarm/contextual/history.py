@@ -84,7 +84,7 @@ class ContextHistory:
 
     def encode(self, given: Any, pairs: Any = None) -> EncodedContext:
         """A context as users give it, in the present frame."""
-        return self.problem.context.encode(given, self.frames.frame, self.problem.n_arms, pairs)  # type: ignore[no-any-return]
+        return self.problem.context.encode(given, self.frames.frame, self.problem.n_arms, pairs)
 
     def contexts(self, encoded: EncodedContext, t: int | None = None) -> Contexts:
         """The context of a view: that of decision ``t`` of its segment, by default the next one."""

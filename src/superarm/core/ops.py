@@ -31,7 +31,7 @@ def op(name: str, size: int) -> Callable[..., Any]:
 
     small = _state["mode"] == "auto" and _state["kernels"] is None and size < SMALL
     if _state["mode"] == "numpy" or small:
-        return getattr(reference, name)  # type: ignore[no-any-return]
+        return getattr(reference, name)
     return getattr(load(), name, None) or getattr(reference, name)
 
 

@@ -58,7 +58,7 @@ class Dense(Support):
     def sum_items(self, entries: Any) -> Floats:
         """The sum over the items of each arm, in natural order: (R, n_arms)."""
         # NumPy adds rows one by one where a row has more than one element, and in pairs otherwise.
-        return entries.sum(1) if self.n_arms > 1 else np.cumsum(entries, 1)[:, -1]  # type: ignore[no-any-return]
+        return entries.sum(1) if self.n_arms > 1 else np.cumsum(entries, 1)[:, -1]
 
     def sum_arms(self, entries: Any) -> Floats:
         """The sum over the arms of each item: (R, n_items)."""

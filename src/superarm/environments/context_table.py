@@ -84,7 +84,7 @@ class ContextTable(Environment):
         kept = self.__dict__.setdefault("_entries", {})
         if "table" not in kept:
             kept["table"] = arm_major(problem.support, self.p)
-        return kept["table"]  # type: ignore[no-any-return]
+        return kept["table"]
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         support = problem.support

@@ -92,7 +92,7 @@ class Scores(Environment):
         sizes = np.array([len(own) for own in self.values])[action]
         places = np.minimum((u * sizes).astype(np.int64), sizes - 1)
         flat, first = np.concatenate(self.values), np.cumsum([0, *map(len, self.values)])
-        return flat[first[action] + places]  # type: ignore[no-any-return]
+        return flat[first[action] + places]
 
     def draw(self, problem: Problem, action: Ints, t: int, keys: Any) -> Answer:
         return Answer(_scale(problem).encode(self.scores(action, t, keys)))
@@ -116,7 +116,7 @@ class Scores(Environment):
         steps, functions = np.diff(worth), self.functions[:, :-1]
         found = np.full(len(batches), worth[-1])
         if not self.rho:
-            return found - functions[batches].prod(1) @ steps  # type: ignore[no-any-return]
+            return found - functions[batches].prod(1) @ steps
         from scipy.special import ndtr, ndtri
 
         inside = ndtri(functions)

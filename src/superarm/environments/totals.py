@@ -62,7 +62,7 @@ class Totals(Environment):
         if "inner" not in kept or kept["inner"][0] is not problem:
             made = Problem(problem.n_arms, self.n_items, self.reward, problem.actions, self.weights)
             kept["inner"] = problem, made, self._worth(made, np.ones((1, problem.k, self.n_items)))[0]
-        return kept["inner"][1]  # type: ignore[no-any-return]
+        return kept["inner"][1]
 
     def most(self, problem: Problem) -> float:
         """What a batch is worth if all outcomes are 1."""

@@ -26,9 +26,9 @@ def most_missed(tally: Tally) -> Floats:
     if not tally.partial:
         return np.zeros(tally.pulls.shape)
     if isinstance(tally.support, Dense):
-        return tally.missed.max(1)  # type: ignore[no-any-return]
+        return tally.missed.max(1)
     rows, places = tally.missed, tally.support.row_entries
-    return np.where(places >= 0, rows[:, places], 0.0).max(2, initial=0.0)  # type: ignore[no-any-return]
+    return np.where(places >= 0, rows[:, places], 0.0).max(2, initial=0.0)
 
 
 def refuse_oracle(oracle: Any, policy: str) -> None:
@@ -90,7 +90,7 @@ def _best(worth: Floats, spread: Floats, counts: Floats, table: Ints) -> Ints:
         fewest = np.minimum(fewest, np.where(there, counts[:, arm], np.inf))
     value = total + np.sqrt(square)
     most = value.max(1)[:, None]
-    return table[np.where(value == most, fewest, np.inf).argmin(1)]  # type: ignore[no-any-return]
+    return table[np.where(value == most, fewest, np.inf).argmin(1)]
 
 
 def _playable(actions: Actions, eligible: Any, pinned: Ints, table: Ints) -> Ints:
@@ -101,7 +101,7 @@ def _playable(actions: Actions, eligible: Any, pinned: Ints, table: Ints) -> Int
     rows = np.take_along_axis(np.where(there, table, -1), order, 1)
     rows = rows[(first & there).sum(1) == len(pinned)]
     if not len(rows):
-        return rows  # type: ignore[no-any-return]
+        return rows
     rows[:, : len(pinned)] = pinned
     eligible = np.repeat(eligible[None], len(rows), 0)
     state, free, whole = actions.start(eligible), eligible.copy(), rows[:, 0] >= 0
@@ -110,7 +110,7 @@ def _playable(actions: Actions, eligible: Any, pinned: Ints, table: Ints) -> Int
         whole[at] &= actions.joinable(state, eligible)[at, arm[at]]
         free[at, arm[at]] = False
         state = actions.join(state, arm)
-    return rows[whole & ~(free & actions.joinable(state, eligible)).any(1)]  # type: ignore[no-any-return]
+    return rows[whole & ~(free & actions.joinable(state, eligible)).any(1)]
 
 
 def _ascend(problem: Problem, worth: Floats, spread: Floats, view: View, rounds: int = 3) -> Ints:

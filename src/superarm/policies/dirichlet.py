@@ -82,7 +82,7 @@ class Shapes(Policy[Memory]):
         even, pooled = 1.0 / own.shape[1], np.cumsum(own, 2)[:, :, -1:]
         total = np.cumsum(pooled, 1)[:, -1:]
         prior = self.even * even + (1.0 - self.even) * (pooled + even) / (total + 1.0)
-        return self.strength * prior + own  # type: ignore[no-any-return]
+        return self.strength * prior + own
 
     def _draw(self, view: View, alike: Any) -> Floats:
         """One distribution for every arm, as the chances to reach each threshold: entries (R, n_items, n_arms)."""

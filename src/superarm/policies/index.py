@@ -130,7 +130,7 @@ class IndexPolicy(Policy[IndexMemory]):
         def choose() -> Ints:
             screen = memory.screen
             if screen is not None and screen.suits(view):
-                return screen.choose(view)  # type: ignore[no-any-return]
+                return screen.choose(view)
             scores, support = self.scores(problem, view), problem.support
             require_scores(scores, None if isinstance(support, Dense) else support.arm_of)
             return self.oracle.maximize(problem, scores, view)

@@ -296,7 +296,7 @@ def new_rows(policy: Any, problem: Problem, rows: int, partial: bool = False) ->
 def segment_rows(given: Any, n_segments: int, rows: int) -> Ints:
     """The row of each replication's segment in a tally with ``rows``, (R,), which may be those of one replication."""
     first = np.arange(len(given.segment)) * n_segments if rows > n_segments else 0
-    return given.segment + first  # type: ignore[no-any-return]
+    return given.segment + first
 
 
 def record_rows(tally: Tally, feedback: Feedback, n_segments: int, weight: float, known: bool = True) -> None:

@@ -132,7 +132,7 @@ class SpendMemory(Memory):
     def spent(self) -> Floats:
         """What was paid since the account began, (R,)."""
         paid: Floats = np.cumsum(self.paid, 1)[:, -1]
-        return self.policy.scale * paid  # type: ignore[no-any-return]
+        return self.policy.scale * paid
 
     def number(self, t: int) -> int:
         """The number of the decision of round ``t``, which is the newest or comes next."""
@@ -261,7 +261,7 @@ class SpendLadder(Policy[SpendMemory]):
         paid = np.cumsum(np.pad(last, ((0, 0), (1, 0))), 1)
         after = np.arange(WINDOW - 1, -1, -1.0)
         limit = MOST * WINDOW * self.spend - due * np.minimum(waiting / most, 1.0)
-        return (limit[:, None] - paid - after * cheapest[:, None]).min(1)  # type: ignore[no-any-return]
+        return (limit[:, None] - paid - after * cheapest[:, None]).min(1)
 
     def choose(self, problem: Problem, view: View, memory: SpendMemory) -> Ints:
         p, c = self.beliefs(problem, memory)

@@ -256,7 +256,7 @@ class FunctionPolicy(Policy[FunctionMemory]):
         return self.totals
 
     def choose(self, problem: Problem, view: View, memory: FunctionMemory) -> Ints:
-        return self.choose_function(problem, view, memory.own)  # type: ignore[no-any-return]
+        return self.choose_function(problem, view, memory.own)
 
 
 def policy(

@@ -249,7 +249,7 @@ class RemoteAgent:
     @property
     def scores(self) -> dict[str, Any] | None:
         """The scale of scores; None if the problem has none."""
-        return self._call("GET", self._path).get("scores")  # type: ignore[no-any-return]
+        return self._call("GET", self._path).get("scores")
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def _stack_means(environments: Sequence[Environment], sizes: Sequence[int]) -> C
             if held[1] is None or any(a is not b for a, b in zip(parts, held[1], strict=True)):
                 held[1:] = parts, np.repeat(np.concatenate(parts), sizes, axis=0)
             held[0] = t
-        return held[2]  # type: ignore[no-any-return]
+        return held[2]
 
     return means
 
@@ -85,7 +85,7 @@ class Lanes(Environment):
         kept = self.__dict__.setdefault("_entries", {})
         if "joined" not in kept:
             kept["joined"] = _stack_means(self.environments, self.sizes)
-        return kept["joined"](problem, t)  # type: ignore[no-any-return]
+        return kept["joined"](problem, t)
 
     def worth(self, problem: Problem, action: Ints, t: int, keys: Any) -> Floats:
         own = type(self.environments[0])

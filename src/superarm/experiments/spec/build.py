@@ -293,7 +293,7 @@ def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
     if "outcomes" not in table:
         return instance
     if table["outcomes"] == Totals.__name__:
-        return call(instance.as_totals, {}, path)  # type: ignore[no-any-return]
+        return call(instance.as_totals, {}, path)
     environment = resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), instance.p)
     return Instance(instance.problem, environment)
 

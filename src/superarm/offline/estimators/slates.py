@@ -52,9 +52,7 @@ def value_each_slate(problem: Problem, q: Floats, slates: Ints) -> Floats:
 
 def slate_slopes(problem: Problem, q: Floats, slates: Ints) -> Floats:
     """The derivatives of r(A; q) in the parameters of each place of each slate, (n, k, n_items)."""
-    return problem.support.rows_to_items(  # type: ignore[no-any-return]
-        problem.reward.slopes(problem, problem.support.to_entries(q), slates), slates
-    )
+    return problem.support.rows_to_items(problem.reward.slopes(problem, problem.support.to_entries(q), slates), slates)
 
 
 def mean_slopes(problem: Problem, q: Floats, slates: Ints, shares: Floats) -> Floats:

@@ -203,10 +203,10 @@ class _Names:
         """The problem: as given, as described in the file, or any ``k`` arms with the given reward."""
         if given.problem is not None:
             if (given.problem.n_arms, given.problem.n_items) == (len(self.arms), len(self.items)):
-                return given.problem  # type: ignore[no-any-return]
+                return given.problem
             if all(arm == str(j) for j, arm in enumerate(self.arms)) and len(self.arms) < given.problem.n_arms:
                 self.arms = [str(j) for j in range(given.problem.n_arms)]
-                return given.problem  # type: ignore[no-any-return]
+                return given.problem
             wrong = f"{given.problem.n_arms} arms and {given.problem.n_items} items"
             raise InvalidArgument("problem", wrong, f"the log has {len(self.arms)} arms and {len(self.items)} items")
         if self.stored and given.reward is None and given.weights is None:

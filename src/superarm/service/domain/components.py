@@ -161,7 +161,7 @@ class OwnSpec(ActionSpec, frozen=True, tag="own"):
 
     def build(self, arms: Names) -> Actions:
         make = find(self.parameters.kind, ACTIONS, "actions.parameters.kind")
-        return build(make, self.parameters.numbers, "actions.parameters.numbers")  # type: ignore[no-any-return]
+        return build(make, self.parameters.numbers, "actions.parameters.numbers")
 
 
 class ExplicitParameters(Struct, frozen=True, forbid_unknown_fields=True):

@@ -27,7 +27,7 @@ class DecisionContexts:
 
     @property
     def _contexts(self) -> ContextHistory:
-        return self._learner.contexts  # type: ignore[no-any-return]
+        return self._learner.contexts
 
     @property
     def _context(self) -> Any:

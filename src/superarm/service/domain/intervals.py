@@ -95,7 +95,7 @@ def known_means(tally: Tally, support: AnySupport, arms: Ints) -> KnownMeans:
     seen = np.broadcast_to(tally.counts(tally.pulls), tally.total.shape)
 
     def table(entries: Floats, fill: float) -> Floats:
-        return support.rows_to_items(support.rows(entries, arms[None]), arms[None], fill)[0]  # type: ignore[no-any-return]
+        return support.rows_to_items(support.rows(entries, arms[None]), arms[None], fill)[0]
 
     return KnownMeans(table(seen, np.nan), table(tally.total, 0.0))
 

@@ -416,7 +416,7 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
 def to_reward(spec: RewardSpec) -> Reward:
     """The library's reward."""
     make = components.find(spec.name, components.REWARDS, "reward.name")
-    return components.build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
+    return components.build(make, spec.parameters, "reward.parameters")
 
 
 def advise(problem: Problem, policy: PolicySpec, learnt: bool) -> Advice:
